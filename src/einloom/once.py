@@ -1,11 +1,16 @@
-"""`cached_property` without the lock that Python 3.11 takes at every first question; later versions take none, too.
+"""What methods find, kept by their objects: `cached_property`, and `once_each` for methods that are asked of something.
 
-A tree that is priced is asked a thousand such questions, each once; the lock was a tenth of it (docs/profile.md).
+`cached_property` is without the lock that Python 3.11 takes at every first question; later versions take none, too. A
+tree that is priced is asked a thousand such questions, each once; the lock was a tenth of it (docs/profile.md).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+Asked = TypeVar("Asked", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
     from functools import cached_property as cached_property
@@ -22,3 +27,17 @@ else:
                 return self
             found = owner.__dict__[self.attrname] = self.func(owner)
             return found
+
+
+def once_each(method: Asked) -> Asked:
+    """A method that finds its answer once for each of its arguments, which come by their places and can be hashed."""
+    name = f"{method.__qualname__}, asked"
+
+    @wraps(method)
+    def asked(self: Any, *of: Any) -> Any:
+        known = self.__dict__.setdefault(name, {})
+        if of not in known:
+            known[of] = method(self, *of)
+        return known[of]
+
+    return cast(Asked, asked)

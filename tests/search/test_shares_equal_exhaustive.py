@@ -148,8 +148,8 @@ def shared_components_do_not(patch: pytest.MonkeyPatch) -> None:
 def shares_are_not_weighed(patch: pytest.MonkeyPatch) -> None:
     """The least seconds of what a branch has for itself add up as if all branches waited for it."""
 
-    def floors(self: Groups, position: int, option: Any, held: Any) -> Any:
-        every = [self._endless(position, share).least_busy(option, held) for share in self.shares if share is not None]
+    def floors(self: Groups, signature: Any, option: Any, held: Any) -> Any:
+        every = [self._endless(signature, share).least_busy(option, held) for share in self.shares if share is not None]
         return np.min([np.full(len(self.components), np.inf), *every], axis=0)
 
     patch.setattr(Groups, "least_busy", floors)

@@ -61,15 +61,15 @@ def test_no_tree_is_below() -> None:
     assert not found["above"] and found["at it"] > 10, found
 
 
-_elements: Callable[[Any, int], tuple[int, int]] = unlisted.OnUnit._elements
+_met: Callable[[Any, int], tuple[int, int]] = unlisted.OnUnit.met
 
 MISTAKES: dict[str, tuple[str, Callable[..., Any]]] = {
     "each instance reads for itself": ("_instances", lambda mine, t, top, bottom, joined=None: 1),
     "one instance works": ("_used", lambda mine, fanouts: 1),
     "no sum begins anew": ("_sums", lambda mine, t, memory, bottom: 0),
     "elements move with each iteration": (
-        "_elements",
-        lambda mine, t: (_elements(mine, t)[1], _elements(mine, t)[1]),
+        "met",
+        lambda mine, t: (_met(mine, t)[1], _met(mine, t)[1]),
     ),
 }
 

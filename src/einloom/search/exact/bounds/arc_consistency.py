@@ -19,6 +19,7 @@ from typing import Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from ....dataclass import dataclass
+from ....once import once_each
 from ....workload.einsum import Workload
 from ..einsums.orders import JoinStep
 from ..fusion.explore import Allowed, PmappingGroup, numbered
@@ -368,14 +369,12 @@ class Rest:
 
     def __init__(self, least: FloatArray) -> None:
         self._least = least
-        self._known: dict[int, FloatArray] = {}
 
+    @once_each
     def after(self, done: int) -> FloatArray:
         """The sum of each column. done: the Einsums that have run, as a set of places."""
-        if done not in self._known:
-            left = [i for i in range(len(self._least)) if not done >> i & 1]
-            self._known[done] = self._least[left].sum(axis=0)
-        return self._known[done]
+        left = [i for i in range(len(self._least)) if not done >> i & 1]
+        return np.asarray(self._least[left].sum(axis=0))
 
 
 def chosen(mine: list[Some], good: np.ndarray) -> list[Some]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ....dataclass import dataclass
 from ....machine.levels import Machine
+from ....once import once_each
 from ....workload.einsum import Workload
 from ..einsums.classes import EinsumClass, UnitOption
 from ..einsums.holds import Placement, backing
@@ -168,7 +169,7 @@ class Candidates:
     slots: tuple[int, ...]
     capacities: tuple[int | None, ...]
     insides: frozenset[frozenset[int]]
-    least: Callable[[int, UnitOption, Placement], FloatArray]
+    least: Callable[[EinsumClass, UnitOption, Placement], FloatArray]
     free: bool = False
 
     @cached_property
@@ -242,7 +243,7 @@ class Candidates:
             return None
         floors = np.array(
             [
-                np.min([self.least(i, option, held) for option, held in some], axis=0)
+                np.min([self.least(self.signatures[i], option, held) for option, held in some], axis=0)
                 for i, some in zip(members, choices, strict=True)
             ]
         )
@@ -292,17 +293,11 @@ class Candidates:
                 for _, held in some
             )
 
+    @once_each
     def grows(self, members: tuple[int, ...]) -> bool:
         """True if these, in the order in which they run, may be the first of a group that has more."""
-        key = frozenset(members)
-        if key not in self._growing:
-            starts = (c.members for c in self.all if self.free or c.members[0] == members[0])
-            self._growing[key] = any(key < frozenset(one) for one in starts)
-        return self._growing[key]
-
-    @cached_property
-    def _growing(self) -> dict[frozenset[int], bool]:
-        return {}
+        starts = (c.members for c in self.all if self.free or c.members[0] == members[0])
+        return any(frozenset(members) < frozenset(one) for one in starts)
 
     @cached_property
     def members(self) -> dict[int, frozenset[str]]:

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ....once import once_each
 from ..attempt import Attempt
 from ..bounds.relaxation import einsum_bound
 from ..einsums.classes import EinsumClass, UnitOption
@@ -47,11 +48,6 @@ class Groups:
         }
         self.classes.update({(signature, None): found for signature, found in attempt.classes.items()})
         self.apart = space.places == ("unit",)
-        first: dict[EinsumClass, int] = {}
-        self.alike = [first.setdefault(signature, i) for i, signature in enumerate(self.signatures)]
-        self._floors: dict[tuple[int, str | None, Placement], FloatArray] = {}
-        self._quick: dict[tuple[int, AxisShare], float] = {}
-        self._unlimited: dict[tuple[int, AxisShare | None], GroupExplorer] = {}  # asked for floors only
         self.candidates = Candidates(
             self.problem.workload,
             self.signatures,
@@ -96,39 +92,32 @@ class Groups:
 
     # ---- bounds ---------------------------------------------------------------------------------------------------
 
-    def least_busy(self, position: int, option: UnitOption, held: Placement) -> FloatArray:
+    @once_each
+    def least_busy(self, signature: EinsumClass, option: UnitOption, held: Placement) -> FloatArray:
         """Per component the least seconds in any place; of those that a member has for itself, times its share.
 
         A group that shares out an axis takes as long as each member keeps what is its own busy, so also as long as the
         mean of these, every member weighed by its share: such seconds add up like those of components that all use.
         """
-        key = (self.alike[position], option.unit, held)
-        if key not in self._floors:
-            found = np.full(len(self.components), np.inf)
-            for share in self.shares:
-                explorer = self._endless(position, share)
-                weights = 1.0 if share is None else np.where(explorer.private, share.count / share.size, 1.0)
-                found = np.minimum(found, explorer.least_busy(option, held) * weights)
-            self._floors[key] = found
-        return self._floors[key]
+        found = np.full(len(self.components), np.inf)
+        for share in self.shares:
+            explorer = self._endless(signature, share)
+            weights = 1.0 if share is None else np.where(explorer.private, share.count / share.size, 1.0)
+            found = np.minimum(found, explorer.least_busy(option, held) * weights)
+        return found
 
-    def _endless(self, position: int, share: AxisShare | None) -> GroupExplorer:
-        """An explorer without limits."""
-        first = self.alike[position]
-        if (first, share) not in self._unlimited:
-            endless = np.full(len(self.whole.columns), np.inf)
-            self._unlimited[first, share] = self.explorer(self.signatures[first], endless, self.kind(share))
-        return self._unlimited[first, share]
+    @once_each
+    def _endless(self, signature: EinsumClass, share: AxisShare | None) -> GroupExplorer:
+        """An explorer without limits, asked for floors only."""
+        return self.explorer(signature, np.full(len(self.whole.columns), np.inf), self.kind(share))
 
-    def quickest(self, position: int, share: AxisShare) -> float:
+    @once_each
+    def quickest(self, signature: EinsumClass, share: AxisShare) -> float:
         """Seconds that a member with this share takes at least; infinite if it may not have it."""
-        key = (self.alike[position], share)
-        if key not in self._quick:
-            explorer = self._endless(position, share)
-            units = explorer.signature.units
-            each = [explorer.least_busy(option, held).max() for option in units for held in option.held]
-            self._quick[key] = min(each, default=float("inf"))
-        return self._quick[key]
+        explorer = self._endless(signature, share)
+        units = explorer.signature.units
+        each = [explorer.least_busy(option, held).max() for option in units for held in option.held]
+        return min(each, default=float("inf"))
 
     def least_of(self, setting: Setting, signature: EinsumClass, whole: float) -> float:
         """What an Einsum costs at least, given what it does on the whole machine: with a share of an axis that must be

@@ -204,7 +204,7 @@ class ConcurrentAttempt(Attempt):
         need = share.count
         same = [other for other in self.groups.shares if other is not None and other.axis == share.axis]
         for i in candidate.members:
-            mine = [other for other in same if self.groups.quickest(i, other) <= most]
+            mine = [other for other in same if self.groups.quickest(self.signatures[i], other) <= most]
             if i == position and share not in mine:
                 return False
             if i != position:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cache, cached_property, lru_cache
 from math import inf, prod
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ....dataclass import dataclass
 from ....mapspace.divisors import divisors
+from ....once import once_each
 from ..numerics.pareto import IntArray
 from ..numerics.uneven import smallest_tiles, tile_list
 from .classes import AxisSignature, EinsumClass, UnitOption
@@ -157,15 +158,10 @@ class RankClasses:
             return self.spreads(option)
         return tuple(runs.within(self.extents, keep, most))
 
+    @once_each
     def even(self, option: UnitOption) -> Runs | None:
         """Runs of axes on which all spatial choices of a unit are listed one by one, if there are such."""
-        if option not in self._evens:
-            self._evens[option] = None if any(self.uneven) else _even_runs(self, option)
-        return self._evens[option]
-
-    @cached_property
-    def _evens(self) -> dict[UnitOption, Runs | None]:
-        return {}
+        return None if any(self.uneven) else _even_runs(self, option)
 
     def instances(self, option: UnitOption) -> IntArray:
         """The instances of every spatial choice [choices, axes, classes]."""
@@ -176,10 +172,7 @@ class RankClasses:
             known[option] = np.array(spreads, np.int64).reshape(len(spreads), axes, len(self.members))
         return np.asarray(known[option])
 
-    @cached_property
-    def _fewer(self) -> dict[UnitOption, dict[SpatialChoice, SpatialChoice]]:
-        return {}
-
+    @once_each
     def fewer(self, option: UnitOption) -> dict[SpatialChoice, SpatialChoice]:
         """For each spatial choice, per group of `like_axes` and class, how many instances are fewer for sure than those
         that have work in a mapping with this choice (docs/model/integer-tiles.md).
@@ -187,27 +180,19 @@ class RankClasses:
         One axis: one less than it takes. Several: the next smaller number that goes with the other classes' numbers,
         whatever stands further in.
         """
-        if option not in self._fewer:
-            self._fewer[option] = _fewer(self, option)
-        return self._fewer[option]
+        return _fewer(self, option)
 
     def undivided(self, option: UnitOption, memory: int) -> NDArray[np.bool_]:
         """Mask of the spatial choices without loops above a memory."""
-        return self._untaken(option, range(option.above[memory]), range(len(self.members)))
+        return self._untaken(option, range(option.above[memory]), tuple(range(len(self.members))))
 
-    def _untaken(self, option: UnitOption, fanouts: range, dims: Iterable[int]) -> NDArray[np.bool_]:
+    @once_each
+    def _untaken(self, option: UnitOption, fanouts: range, dims: tuple[int, ...]) -> NDArray[np.bool_]:
         """Mask of the spatial choices in which none of these classes takes more than one instance of these fanouts."""
         axes = [axis for axis in self.signature.axes if axis.fanout < option.fanouts]
-        upper, chosen = tuple(i for i, axis in enumerate(axes) if axis.fanout in fanouts), tuple(dims)
-        if (option, upper, chosen) not in self._masks:
-            spreads = watched(self.spreads(option), self.checkpoint)
-            mask = [all(spread[i][d] == 1 for i in upper for d in chosen) for spread in spreads]
-            self._masks[option, upper, chosen] = np.array(mask, bool)
-        return self._masks[option, upper, chosen]
-
-    @cached_property
-    def _masks(self) -> dict[object, NDArray[np.bool_]]:
-        return {}
+        upper = [i for i, axis in enumerate(axes) if axis.fanout in fanouts]
+        spreads = watched(self.spreads(option), self.checkpoint)
+        return np.array([all(spread[i][d] == 1 for i in upper for d in dims) for spread in spreads], bool)
 
     def behind(self, option: UnitOption, held: Placement) -> int:
         """Of a choice of stores all that `suited` asks: the fanouts above which a copy has its spatial loops."""
@@ -222,13 +207,13 @@ class RankClasses:
         A copy has spatial loops only above a backing store behind their fanout (rule 10). What is housed behind a
         fanout must be complete there: an output has no loop above its home that it reduces, nothing persistent has any.
         """
-        every, tensors = range(len(self.members)), self.signature.tensors
+        every, tensors = tuple(range(len(self.members))), self.signature.tensors
         good = np.ones(len(self.spreads(option)), bool)
         if self.signature.copy:
             good &= self._untaken(option, range(behind, option.fanouts), every)
         for t, tensor in enumerate(tensors):
             if tensor.housed and (tensor.output or tensor.persistent):
-                dims = (d for d in every if tensor.persistent or not self.relevant(t, d))
+                dims = tuple(d for d in every if tensor.persistent or not self.relevant(t, d))
                 good &= self._untaken(option, range(option.above[tensor.home]), dims)
         return good
 

@@ -12,6 +12,7 @@ from math import prod
 from typing import Literal
 
 from ....machine.levels import Machine
+from ....once import once_each
 from ....workload.einsum import Workload
 from .holds import homes
 
@@ -87,20 +88,15 @@ class Users:
         """The first Einsum that accesses the tensor; a tile that several share is as wide as this one has it."""
         return self.workload.producers.get(tensor) or self.workload.consumers[tensor][0]
 
+    @once_each
     def span(self, tensor: str) -> int:
         """Elements of the tensor that its users reach, rank by rank from the first to the last position of any: what a
         tile has that no loop cuts. All along the ranks that views do not have in common with it."""
-        if tensor not in self._spans:
-            places, shape = self._places[tensor], self.workload.tensor(tensor).shape
-            several = len(places) > 1 and tensor in self.workload.viewed
-            cut = self.workload.parted[tensor] if several else frozenset[int]()
-            ranks = range(len(shape if several else self.workload.einsums[places[0]].access(tensor).indices))
-            self._spans[tensor] = prod(shape[r] if r in cut else self._reach(tensor, r) for r in ranks)
-        return self._spans[tensor]
-
-    @cached_property
-    def _spans(self) -> dict[str, int]:
-        return {}
+        places, shape = self._places[tensor], self.workload.tensor(tensor).shape
+        several = len(places) > 1 and tensor in self.workload.viewed
+        cut = self.workload.parted[tensor] if several else frozenset[int]()
+        ranks = range(len(shape if several else self.workload.einsums[places[0]].access(tensor).indices))
+        return prod(shape[r] if r in cut else self._reach(tensor, r) for r in ranks)
 
     def _reach(self, tensor: str, rank: int) -> int:
         einsums = [self.workload.einsums[i] for i in self._places[tensor]]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....dataclass import dataclass
+from ....once import once_each
 from ..einsums.classes import UnitOption
 from ..einsums.holds import Placement, backing
 from ..einsums.placement import StoreContexts, links
@@ -215,7 +216,6 @@ class Explorer:
         self.wanted: Wanted = {}
         self.stacks: Stacks = {}
         self._bits: Bits = {}
-        self._within_limits: dict[UnitOption, tuple[IntArray, NDArray[np.bool_]]] = {}
         self.fusable = frozenset(t for t, tensor in enumerate(signature.tensors) if tensor.fusable)
 
     def blocks(self) -> list[PmappingGroup]:
@@ -306,13 +306,9 @@ class Explorer:
         for alike in _alike(pack(np.concatenate(above, axis=1))):
             yield from _gathered(wanted, kept[alike])
 
+    @once_each
     def _good(self, option: UnitOption) -> tuple[IntArray, NDArray[np.bool_]]:
         """(numbers of choices of stores, mask of their spatial choices) that can stay within the limits."""
-        if option not in self._within_limits:
-            self._within_limits[option] = self._worth_exploring(option)
-        return self._within_limits[option]
-
-    def _worth_exploring(self, option: UnitOption) -> tuple[IntArray, NDArray[np.bool_]]:
         good, numbers = self.wanted.get(option.unit), np.arange(len(option.held))
         if self.setting.rules.limits:
             numbers = np.flatnonzero(every(self.floors.promised(option) <= self.limits))

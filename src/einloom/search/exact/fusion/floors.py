@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ....once import once_each
 from ..einsums.classes import UnitOption
 from ..einsums.holds import Placement
 from ..einsums.runs import SpatialChoice
@@ -33,7 +34,6 @@ class Floors:
         self.classes = classes
         self.checkpoint = checkpoint
         key = "floors", id(setting.machine), setting.columns, setting.slots
-        self._prices: dict[UnitOption, Prices] = {}
         self._fills: dict[tuple[str | None, int, int, int], FloatArray] = {}
         self._known: dict[object, Any] = classes.remembered.setdefault(key, {"machine": setting.machine})
 
@@ -81,11 +81,10 @@ class Floors:
         """True if `close` says more than `of`."""
         return self.setting.rules.limits and has_room_floors(self.classes)
 
+    @once_each
     def _priced(self, option: UnitOption) -> Prices:
         """The prices of all spatial choices of a unit."""
-        if option not in self._prices:
-            self._prices[option] = Prices(self.links(option, self.classes.spreads(option)), self.setting.slots)
-        return self._prices[option]
+        return Prices(self.links(option, self.classes.spreads(option)), self.setting.slots)
 
     def _worked_out(self, option: UnitOption, held: Placement) -> FloatArray:
         self.checkpoint()
@@ -104,7 +103,7 @@ class Floors:
         """Least cost of filling an own store once [spatial choices, columns]; remembered where choices are few."""
         key = option.unit, tensor, parent, memory
         if key not in self._fills:
-            found = self._prices[option].least(tensor, parent, memory)
+            found = self._priced(option).least(tensor, parent, memory)
             if len(found) > FEW:
                 return found
             self._fills[key] = found

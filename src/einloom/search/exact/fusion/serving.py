@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from ....dataclass import dataclass
+from ....once import once_each
 from ....workload.einsum import Workload
 from ..einsums.orders import JoinStep
 from .templates import Alone
@@ -86,14 +87,11 @@ class Serving:
         for i, (tensors, asked) in enumerate(zip(self._names, asking, strict=True)):
             self._asked += [(1 << i, frozenset(tensors[x.tensor] for x in asked))] if asked else []
             self._under |= {tensors[t] for x in asked for t in x.under}
-        self._coming: dict[int, frozenset[str]] = {}
 
+    @once_each
     def _later(self, done: int) -> frozenset[str]:
         """The tensors that stores of Einsums to come may ask about."""
-        if done not in self._coming:
-            asked = (tensors for bit, tensors in self._asked if not done & bit)
-            self._coming[done] = frozenset[str]().union(*asked)
-        return self._coming[done]
+        return frozenset[str]().union(*(tensors for bit, tensors in self._asked if not done & bit))
 
     def knows(self, step: JoinStep, name: Callable[[str], str]) -> Hashable:
         """What `after` looks up about tensors that the Einsum accesses, or others both before and after it, by name.

@@ -15,6 +15,7 @@ from itertools import chain, groupby, permutations, product
 from typing import NamedTuple
 
 from ....dataclass import dataclass
+from ....once import once_each
 from ..einsums.classes import UnitOption
 from ..einsums.holds import Placement, backing
 from ..einsums.runs import SpatialChoice
@@ -217,22 +218,16 @@ class Stacker:
         pairs = zip(tensors, self._simple, strict=True)
         return tuple(frozenset(v for v in simple if t.fused_rank(v) is not None) for t, simple in pairs)
 
-    @cached_property
-    def _usable(self) -> dict[frozenset[int], frozenset[int]]:
-        return {}
-
+    @once_each
     def _common(self, waiting: frozenset[int]) -> frozenset[int]:
         """The variables of loops that may stand above the backing stores of what waits: those that index every
         intermediate alone on a rank, and every lent tensor so or not at all."""
-        if waiting not in self._usable:
-            tensors = self.classes.signature.tensors
-            every = frozenset(range(len(self.classes.signature.extents)))
-            links = [t for t in waiting if tensors[t].intermediate]
-            rooted = not links or any(tensors[t].persistent for t in waiting)
-            windows = frozenset[int]().union(*(tensors[t].complex_variables for t in waiting if tensors[t].lent))
-            alone = every.intersection(*(self._fused[t] for t in links)) - windows
-            self._usable[waiting] = frozenset() if rooted else alone
-        return self._usable[waiting]
+        tensors = self.classes.signature.tensors
+        links = [t for t in waiting if tensors[t].intermediate]
+        if not links or any(tensors[t].persistent for t in waiting):
+            return frozenset()
+        windows = frozenset[int]().union(*(tensors[t].complex_variables for t in waiting if tensors[t].lent))
+        return frozenset.intersection(*(self._fused[t] for t in links)) - windows
 
     @cached_property
     def _looping(self) -> frozenset[int]:
@@ -439,23 +434,18 @@ class Stacker:
         """True if an intermediate waits: it is the reason for the loops above its store."""
         return any(self.classes.signature.tensors[t].intermediate for t in waiting)
 
+    @once_each
     def _between(self, memory: int) -> tuple[FusedLoop, ...]:
         """The spatial loops of the fanouts directly above a memory."""
-        if memory not in self._crossings:
-            signature = self.classes.signature
-            axes = [(i, axis) for i, axis in enumerate(signature.axes) if axis.fanout < self.option.fanouts]
-            self._crossings[memory] = tuple(
-                FusedLoop(v, i)
-                for (i, axis), row in zip(axes, self.spread, strict=False)
-                if self.option.above[memory - 1] <= axis.fanout < self.option.above[memory]
-                for v in range(len(signature.extents))
-                if row[self.classes.of[v]] > 1
-            )
-        return self._crossings[memory]
-
-    @cached_property
-    def _crossings(self) -> dict[int, tuple[FusedLoop, ...]]:
-        return {}
+        signature = self.classes.signature
+        axes = [(i, axis) for i, axis in enumerate(signature.axes) if axis.fanout < self.option.fanouts]
+        return tuple(
+            FusedLoop(v, i)
+            for (i, axis), row in zip(axes, self.spread, strict=False)
+            if self.option.above[memory - 1] <= axis.fanout < self.option.above[memory]
+            for v in range(len(signature.extents))
+            if row[self.classes.of[v]] > 1
+        )
 
     def _halo_above(self, tensor: int, loops: tuple[FusedLoop, ...]) -> bool:
         """True if a fused loop iterates a variable of a sliding tensor's compound rank (not in the space)."""

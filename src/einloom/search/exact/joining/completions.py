@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from ....dataclass import dataclass
+from ....once import once_each
 from ....workload.einsum import Workload
 from ..bounds.arc_consistency import chosen
 from ..bounds.cutoff import Cutoff
@@ -153,7 +154,6 @@ class Completions:
                 self._first.setdefault(tensor, (i, number))
         self._rows = self._kinds(blocks)
         self._states: dict[int, _States] = {}
-        self._places: dict[tuple[int, Compatibility], tuple[IntArray, int] | None] = {}
         self._edges = self._joined(layers)
         self._passing = {done: self._passed(done, known) for done, known in (passing or {}).items()}
         self._walk()
@@ -327,9 +327,7 @@ class Completions:
     def _ahead_of(self, done: int, after: Compatibility, tiles: IntArray) -> FloatArray:
         """The least of what follows these Einsums, for each partial cascade; infinite where nothing can follow."""
         found = np.full((len(tiles), self.ahead[0].shape[1]), np.inf)
-        if (done, after) not in self._places:
-            self._places[done, after] = self._place(done, after)
-        place = self._places[done, after]
+        place = self._place(done, after)
         if place is None:
             return found
         known, start = place
@@ -341,6 +339,7 @@ class Completions:
         found[there] = self.ahead[done][start + order[at[there]]]
         return found
 
+    @once_each
     def _place(self, done: int, after: Compatibility) -> tuple[IntArray, int] | None:
         """The tiles of the states of a compatibility, and the number of the first; None if it is none of theirs."""
         states, near = self._states[done], self._frame(done).near(after)

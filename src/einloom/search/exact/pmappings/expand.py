@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from ....errors import Defect
 from ....mapspace.divisors import divisors
-from ..numerics.multiples import IntegerMultiples, Multiples, UnevenMultiples
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import ceil
 from ..prices.traffic import Slide
@@ -68,20 +67,6 @@ class Expansion:
 
     # ---- loops ------------------------------------------------------------------------------------------------
 
-    def _loop(self, d: int, at: int, least: int) -> Multiples:
-        key = (d, at, least)
-        if key not in self.levels.multiples:
-            extent, instances = int(self.prices.whole[d]), self.prices.links.instances[at][:, d]
-            if not self.prices.uneven[d] or self.classes.windows[d]:
-                self.levels.multiples[key] = Multiples(extent, ceil(extent, instances), least)
-            elif self.classes.integer:
-                links = self.prices.links
-                lanes, idle = (one[:, d] for one in links.idle[at])
-                self.levels.multiples[key] = IntegerMultiples(extent, links.widest[at][:, d], lanes, idle, least)
-            else:
-                self.levels.multiples[key] = UnevenMultiples(extent, instances, least, self.classes.listed(d))
-        return self.levels.multiples[key]
-
     def loops(
         self,
         x: IntArray,
@@ -96,13 +81,13 @@ class Expansion:
         dims = [d for d in range(len(self.prices.whole)) if may[:, d].any()]
         counts = np.ones(len(x), np.int64)
         for d in dims:
-            multiples = self._loop(d, at, 1)
+            multiples = self.levels.loops(d, at, 1)
             places = multiples.at(x[:, d], spread)
             counts *= np.where(may[:, d], multiples.sizes[places], 1)
         for some in portions(counts, GROWN):
             index, grown = np.arange(some.start, some.stop), x[some]
             for d in dims:
-                grown, index, _ = self._loop(d, at, 1).grow(grown, index, d, spread[index], may[index, d])
+                grown, index, _ = self.levels.loops(d, at, 1).grow(grown, index, d, spread[index], may[index, d])
                 if fits is not None:
                     kept = np.flatnonzero(fits(grown, index))
                     if len(kept) < len(index):
@@ -142,7 +127,7 @@ class Expansion:
         self, start: Rows, charged: Rows, sound: NDArray[np.bool_], d: int, at: int, closing: bool
     ) -> Iterator[Rows]:
         """Rows with a loop over class d, in chunks. charged: the rows with the stores charged that the loop ends."""
-        multiples = self._loop(d, at, 2)
+        multiples = self.levels.loops(d, at, 2)
         places = multiples.at(start.x[:, d], start.marks[:, SPREAD])
         for some in portions(multiples.sizes[places], GROWN):
             self.classes.checkpoint()
@@ -419,7 +404,7 @@ class Expansion:
             mine = np.flatnonzero(classes == d)
             if not len(mine):
                 continue
-            multiples = self._loop(d, memory, 2)
+            multiples = self.levels.loops(d, memory, 2)
             places = multiples.at(x[mine, d], spread[mine])
             longer = np.flatnonzero(multiples.sizes[places])
             mine, places = mine[longer], places[longer]

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....dataclass import dataclass
+from ....once import once_each
 from ..einsums.holds import Placement
 from ..einsums.placement import StoreContexts
-from ..numerics.multiples import Multiples
+from ..numerics.multiples import IntegerMultiples, Multiples, UnevenMultiples
 from ..numerics.pareto import FloatArray, IntArray
+from ..numerics.uneven import ceil
 from ..prices.traffic import Prices
 from .rows import NEXT, RIMS
 
@@ -142,10 +144,17 @@ class Levels:
         into = sum(array.size for arrays in self.into for array in arrays)
         return into + sum(one.later.size + one.grows.size for one in self._arrays if one is not None)
 
-    @cached_property
-    def multiples(self) -> dict[tuple[int, int, int], Multiples]:
-        """Loops by (class, memory, least trips): filled by `expand.py`."""
-        return {}
+    @once_each
+    def loops(self, d: int, at: int, least: int) -> Multiples:
+        """The loops over a class at a memory, of so many trips at least."""
+        classes, links = self.prices.classes, self.prices.links
+        extent, instances = classes.extents[d], links.instances[at][:, d]
+        if not classes.uneven[d] or classes.windows[d]:
+            return Multiples(extent, ceil(extent, instances), least)
+        if classes.integer:
+            lanes, idle = (one[:, d] for one in links.idle[at])
+            return IntegerMultiples(extent, links.widest[at][:, d], lanes, idle, least)
+        return UnevenMultiples(extent, instances, least, classes.listed(d))
 
     @cached_property
     def held_back(self) -> list[NDArray[np.bool_]]:

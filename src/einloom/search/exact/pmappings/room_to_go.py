@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from ....dataclass import dataclass
+from ....once import once_each
 from ..numerics.narrow import multiplied
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import ceil
@@ -45,8 +46,6 @@ class RoomToGo:
         self.levels = levels
         self.prices = levels.prices
         self.memory = memory
-        self._known: dict[tuple[int, int], tuple[Last, ...]] = {}
-        self._again: dict[tuple[int, int, tuple[int, ...]], Refetch | None] = {}
 
     def of(self, x: IntArray, left: IntArray, context: int, missing: int, spread: IntArray) -> FloatArray | None:
         """[rows, columns] of rows of one level at extents x that leave so many bits of an instance to the stores of
@@ -74,14 +73,12 @@ class RoomToGo:
                 total = np.maximum(total, first - alone[i] - alone[j] + both)
         return np.asarray(total)
 
+    @once_each
     def _lasts(self, context: int, missing: int) -> tuple[Last, ...]:
         """The stores that may have the largest box; none if one of them would leave the others all that they want."""
-        key = context, missing
-        if key not in self._known:
-            stores = [t for t in range(self.levels.tensors) if missing >> t & 1]
-            found = [Last(t, tuple(u for u in stores if u != t), self._inside(context, t, stores)) for t in stores]
-            self._known[key] = tuple(found) if all(last.inside for last in found) else ()
-        return self._known[key]
+        stores = [t for t in range(self.levels.tensors) if missing >> t & 1]
+        found = [Last(t, tuple(u for u in stores if u != t), self._inside(context, t, stores)) for t in stores]
+        return tuple(found) if all(last.inside for last in found) else ()
 
     def _inside(self, context: int, last: int, stores: list[int]) -> tuple[Refetch, ...]:
         """What the other stores cost inside the box of the last, which has at least an element."""
@@ -91,15 +88,10 @@ class RoomToGo:
             return ()
         plain = {classes.of[rank[0][0]] for r, rank in enumerate(signature.ranks) if signature.simple(r)}
         every = ((u, tuple(d for d in sorted(plain) if not prices.relevant[u, d])) for u in stores if u != last)
-        return tuple(one for u, lacks in every if lacks and (one := self._refetch(context, u, lacks)) is not None)
+        parents = self.levels.contexts.levels[self.memory][context].parents
+        return tuple(one for u, lacks in every if lacks and (one := self._priced(u, parents[u], lacks)) is not None)
 
-    def _refetch(self, context: int, t: int, lacks: tuple[int, ...]) -> Refetch | None:
-        parent = self.levels.contexts.levels[self.memory][context].parents[t]
-        key = t, parent, lacks
-        if key not in self._again:
-            self._again[key] = self._priced(t, parent, lacks)
-        return self._again[key]
-
+    @once_each
     def _priced(self, t: int, parent: int, lacks: tuple[int, ...]) -> Refetch | None:
         prices, links, tensor = self.prices, self.prices.links, self.prices.classes.signature.tensors[t]
         if (t in prices.compound and tensor.output) or (parent == 0 and tensor.joins):

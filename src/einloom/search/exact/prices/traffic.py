@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ....cost.formulas import terms, windows
 from ....mapspace.divisors import divisors
 from ....mapspace.limits.data import Numbers
+from ....once import once_each
 from ..einsums.spatial import RankClasses
 from ..numerics.multiples import ragged_ranges
 from ..numerics.narrow import multiplied, slices
@@ -58,9 +59,6 @@ class Prices:
         self.whole = np.array(self.classes.extents, np.int64)
         self.relevant = np.array(self.classes.relevance, bool).reshape(len(self.classes.relevance), len(self.whole))
         self.uneven = np.array(self.classes.uneven, bool)
-        self._link: dict[tuple[int, int, int], tuple[FloatArray, FloatArray]] = {}
-        self._parts: dict[tuple[int, int, int], tuple[tuple[LinkCharge, ...], FloatArray]] = {}
-        self._leaves: dict[tuple[int, ...], FloatArray] = {}
         self._reach: dict[tuple[int, int], IntArray] = {}
 
     @property
@@ -285,19 +283,15 @@ class Prices:
         m = self.links.above.index(outer)
         return int(self.links.instances[memory][0, d] // self.links.instances[m][0, d])
 
+    @once_each
     def link(self, tensor: int, parent: int, child: int | None) -> tuple[FloatArray, FloatArray]:
         """As `LinkPrices.link`, remembered."""
-        key = (tensor, parent, -1 if child is None else child)
-        if key not in self._link:
-            self._link[key] = self.links.link(tensor, parent, child)
-        return self._link[key]
+        return self.links.link(tensor, parent, child)
 
+    @once_each
     def parts(self, tensor: int, parent: int, child: int | None) -> tuple[tuple[LinkCharge, ...], FloatArray]:
         """As `LinkPrices.parts`, remembered."""
-        key = (tensor, parent, -1 if child is None else child)
-        if key not in self._parts:
-            self._parts[key] = self.links.parts(tensor, parent, child)
-        return self._parts[key]
+        return self.links.parts(tensor, parent, child)
 
     def together(self, tensor: int, parent: int, child: int) -> tuple[FloatArray, FloatArray]:
         """(price per element, cost of first results that are not read back); with uneven tiles, as if no instance
@@ -492,10 +486,9 @@ class Prices:
             self.classes.counted[key] = total
         return self.classes.counted[key]
 
+    @once_each
     def leaf_cost(self, inner: tuple[int, ...]) -> FloatArray:
         """Operations and the traffic of the innermost stores, per choice: `inner` is the memory of each tensor's."""
-        if inner in self._leaves:
-            return self._leaves[inner]
         cost = self.links.compute.copy()
         copied = self.links.copied(inner[1], inner[0]) if self.classes.signature.copy else None
         for mine in slices(len(cost)):
@@ -509,5 +502,4 @@ class Prices:
                 continue
             for t, memory in enumerate(inner):
                 cost[mine] += self.charged((t, memory, None), x, spread)
-        self._leaves[inner] = cost
         return cost

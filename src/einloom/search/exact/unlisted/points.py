@@ -6,8 +6,7 @@ every choice of spatial loops. The argument: docs/model/pruning.md, "Compulsory 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import field
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 from math import inf, prod
@@ -18,6 +17,7 @@ import numpy as np
 from ....dataclass import dataclass
 from ....machine.levels import Machine, Memory
 from ....mapspace.divisors import divisors
+from ....once import once_each
 from ....problem import Objective
 from ..einsums.classes import AxisSignature, EinsumClass, UnitOption
 from ..einsums.holds import Chain, chains_of
@@ -80,9 +80,6 @@ class OnUnit:
     einsum: EinsumClass
     option: UnitOption
     barred: Barred = frozenset()
-    _known: dict[tuple[AxisSignature, frozenset[int]], int] = field(default_factory=dict)
-    _counted: dict[int, tuple[int, int]] = field(default_factory=dict)
-    _spreads: dict[tuple[tuple[AxisSignature, ...], frozenset[int]], int] = field(default_factory=dict)
 
     def points(self, objectives: tuple[Objective, ...]) -> FloatArray:
         """As `unlisted_points`, of one unit."""
@@ -292,13 +289,8 @@ class OnUnit:
             more = self._again(t, values, p, fanouts) - self._again(t, before, p, fanouts)
             moved[:, 0, p] += more * tensor.bits[p]
 
+    @once_each
     def met(self, t: int) -> tuple[int, int]:
-        """(elements of the tensor that the Einsum meets, iterations that meet one)."""
-        if t not in self._counted:
-            self._counted[t] = self._elements(t)
-        return self._counted[t]
-
-    def _elements(self, t: int) -> tuple[int, int]:
         """(elements of the tensor that the Einsum meets, iterations that meet one)."""
         tensor = self.einsum.tensors[t]
         met = [reached(self.einsum, tensor, r) for r in range(len(tensor.ranks))]
@@ -327,24 +319,22 @@ class OnUnit:
         joined: of axes that join the tensor, or of the others.
         """
         lacking = frozenset(range(len(self.einsum.extents))) - self.einsum.tensors[t].variables
-        axes = [axis for axis in self.einsum.axes if top <= axis.fanout < bottom]
-        return self._spread([axis for axis in axes if joined is None or (t in axis.joined) == joined], lacking)
+        axes = (axis for axis in self.einsum.axes if top <= axis.fanout < bottom)
+        return self._spread(tuple(x for x in axes if joined is None or (t in x.joined) == joined), lacking)
 
     def _used(self, fanouts: int) -> int:
         """Most instances that the first `fanouts` fanouts can have in use."""
         every = frozenset(range(len(self.einsum.extents)))
-        return self._spread([axis for axis in self.einsum.axes if axis.fanout < fanouts], every)
+        return self._spread(tuple(axis for axis in self.einsum.axes if axis.fanout < fanouts), every)
 
-    def _spread(self, axes: Sequence[AxisSignature], variables: frozenset[int]) -> int:
+    @once_each
+    def _spread(self, axes: tuple[AxisSignature, ...], variables: frozenset[int]) -> int:
         """Most instances of some axes along some variables: no more than each axis can have of all of them, nor each
         variable on all of the axes."""
-        key = tuple(axes), variables
-        if key not in self._spreads:
-            by_variable = prod(self._taken_by(axes, v) for v in variables)
-            self._spreads[key] = min(by_variable, prod(self._taken(axis, variables) for axis in axes))
-        return self._spreads[key]
+        by_variable = prod(self._taken_by(axes, v) for v in variables)
+        return min(by_variable, prod(self._taken(axis, variables) for axis in axes))
 
-    def _taken_by(self, axes: Sequence[AxisSignature], v: int) -> int:
+    def _taken_by(self, axes: tuple[AxisSignature, ...], v: int) -> int:
         """Most instances of the axes along one variable."""
         extent, found = self.einsum.extents[v], {1}
         for axis in axes:
@@ -355,14 +345,9 @@ class OnUnit:
                 found |= {n * take for n in found for take in takes if extent % (n * take) == 0}
         return max(found)
 
-    def _taken(self, axis: AxisSignature, variables: Collection[int]) -> int:
+    @once_each
+    def _taken(self, axis: AxisSignature, variables: frozenset[int]) -> int:
         """Most instances that loops over these variables can take of an axis."""
-        key = axis, frozenset(variables)
-        if key not in self._known:
-            self._known[key] = self._most(*key)
-        return self._known[key]
-
-    def _most(self, axis: AxisSignature, variables: frozenset[int]) -> int:
         size = axis.size
         if axis.totals and not self.einsum.copy:
             size = max((n for n in range(1, size + 1) if all(total.allow(n) for total in axis.totals)), default=1)
