@@ -169,7 +169,7 @@ PLANTS = (
             f"{EXACT}.rooms",
             "followed_across",
             "i == 0 or backing",
-            "i == 0 or any(may_back(sig, m) for sig in signatures for m in range(1, i + 1))",
+            "i == 0 or any(0 < m <= i for s in signatures for o in s.units for b in backings_of(o.held, len(s.tensors)) for m in b)",
         ),
         needs=("backs",),
     ),

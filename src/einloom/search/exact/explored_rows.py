@@ -83,7 +83,7 @@ class ExploredRows(LeastCosts):
         something, where no own store within the cutoff outlives its Einsum."""
         if not wanted or self.problem.mapspace.stores != "own" or not self.plain:
             return self.tracked
-        innermost = innermost_backing(self.signatures, len(self.setting.capacities))
+        innermost = innermost_backing(self.signatures)
         every = dict.fromkeys(self.signatures)
         return tuple(
             m

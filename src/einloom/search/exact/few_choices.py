@@ -6,7 +6,7 @@ What it finds is a mapping of the space; that it finds nothing says nothing (doc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import prod, sqrt
 from operator import floordiv
@@ -83,7 +83,7 @@ def among_few(attempt: Attempt, few: Few) -> Attempt:
     choices = [every[signature][1] for signature in attempt.signatures]
     if not all(map(len, choices)):
         raise Infeasible("an Einsum has none of these choices")
-    floors = np.array([_costs(mine).min(axis=0) for mine in choices])
+    floors = np.array([np.concatenate([some.cost for some in mine]).min(axis=0) for mine in choices])
     quick.least = np.maximum(attempt.least, floors)
     values = Agreement(quick.problem.workload, keys, quick.least, quick.cutoff, {}).through(choices)
     kept: dict[EinsumClass, tuple[RankClasses, list[Choices]]] = {}
@@ -100,14 +100,6 @@ def among_few(attempt: Attempt, few: Few) -> Attempt:
 
 def _axes(signature: EinsumClass, option: UnitOption) -> list[AxisSignature]:
     return [axis for axis in signature.axes if axis.fanout < option.fanouts]
-
-
-def _rows(shares: Shares, axis: AxisSignature, left: Row) -> list[Row]:
-    return shares.rows(axis, left, [shares.allowed(axis, d) for d in range(len(left))])
-
-
-def _costs(mine: Sequence[Choices]) -> FloatArray:
-    return np.concatenate([choices.cost for choices in mine])
 
 
 def _listed(quick: Attempt, signature: EinsumClass, few: Few, keys: Keys) -> tuple[RankClasses, list[Choices]]:
@@ -134,8 +126,7 @@ def _homely(signature: EinsumClass, option: UnitOption) -> UnitOption:
     last = len(option.above) - 1
     if last < 2 or not option.above[last]:
         return option
-    shared = [t for t, tensor in enumerate(signature.tensors) if tensor.fusable]
-    held = tuple(held for held in option.held if all(backing(held, t) < last for t in shared))
+    held = tuple(held for held in option.held if all(backing(held, t) < last for t in signature.fusable))
     return replace(option, held=held or option.held)
 
 
@@ -151,9 +142,8 @@ def _thinned(
     cost = np.concatenate([floors.of(option, held) for held in option.held])
     settled = objective_columns(quick.problem.machine, quick.setting.columns, cost, quick.problem.objective)
     values = _weighed(settled).reshape(len(option.held), -1).min(axis=1)
-    shared = [t for t, tensor in enumerate(signature.tensors) if tensor.fusable]
     order = np.argsort(values, kind="stable")
-    backings = (tuple(backing(option.held[i], t) for t in shared) for i in order)
+    backings = (tuple(backing(option.held[i], t) for t in signature.fusable) for i in order)
     return replace(option, held=tuple(option.held[i] for i in sorted(_first_of_each(backings, order, alike))))
 
 
@@ -222,8 +212,7 @@ def _spread(classes: RankClasses, option: UnitOption, most: int) -> tuple[Spatia
     if signature.copy or any(axis.full for axis in axes):
         every = classes.spreads(option)  # few, and no other fills the axes
         return every[:: -(-len(every) // most)] if every else ()
-    shared = [t for t, tensor in enumerate(signature.tensors) if tensor.fusable]
-    upper = max((option.above[backing(held, t)] for held in option.held for t in shared), default=0)
+    upper = max((option.above[backing(held, t)] for held in option.held for t in signature.fusable), default=0)
     outer = sum(axis.fanout < upper for axis in axes)
     shares = Shares(classes, option, uneven=False)
     found = [_Part((), classes.extents, 1, (1,) * len(signature.tensors))]
@@ -241,10 +230,11 @@ def _extended(classes: RankClasses, shares: Shares, axis: AxisSignature, parts: 
     """Every part with the instances of one axis more: of most of it, by few classes."""
     known: dict[Row, list[Row]] = {}
     dims = range(len(classes.extents))
+    takes = [shares.allowed(axis, d) for d in dims]
     for part in parts:
         classes.checkpoint()
         if part.left not in known:
-            rows = [row for row in _rows(shares, axis, part.left) if sum(z > 1 for z in row) <= SPARSE]
+            rows = [row for row in shares.rows(axis, part.left, takes) if sum(z > 1 for z in row) <= SPARSE]
             most = max(map(prod, rows), default=1)
             known[part.left] = [row for row in rows if prod(row) * IDLE > most]
         for row in known[part.left]:

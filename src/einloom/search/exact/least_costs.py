@@ -392,10 +392,7 @@ class LeastCosts:
         for i, least in enumerate(self.least):
             mine = most - (total - least) + slack
             mine = mine if agreed is None else np.minimum(mine, agreed[i] + slack)
-            if len(total) == 1:
-                limits.append(column_limits(self.setting, mine[0]))
-            else:
-                limits.append(np.array([mine[0] if c.kind == "energy" else mine[1] for c in self.setting.columns]))
+            limits.append(column_limits(self.setting, *mine))
         return limits
 
     def _beside(self, together: NeighbourBounds) -> FloatArray:

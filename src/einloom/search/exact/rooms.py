@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ...problem import Problem
 from .einsums.classes import EinsumClass
+from .einsums.holds import backings_of
 from .einsums.users import Users
 
 
@@ -45,21 +46,11 @@ def followed_across(signatures: Sequence[EinsumClass], capacities: Sequence[int 
 
     Own stores stand above the split of a backing store further in, too.
     """
-    backing = innermost_backing(signatures, len(capacities)) > 0
+    backing = innermost_backing(signatures) > 0
     return tuple(i for i, c in enumerate(capacities) if c is not None and (i == 0 or backing))
 
 
-def innermost_backing(signatures: Sequence[EinsumClass], memories: int) -> int:
+def innermost_backing(signatures: Sequence[EinsumClass]) -> int:
     """The memory furthest in that can back what several Einsums share; 0 if that is the outermost."""
-    every = dict.fromkeys(signatures)
-    return max((m for m in range(1, memories) if any(may_back(sig, m) for sig in every)), default=0)
-
-
-def may_back(signature: EinsumClass, memory: int) -> bool:
-    """True if in some choice of stores `memory` backs what several Einsums share."""
-    fusable = [t for t, tensor in enumerate(signature.tensors) if tensor.fusable]
-    return any(
-        memory < len(held) and any(t in held[memory] and not any(t in h for h in held[:memory]) for t in fusable)
-        for option in signature.units
-        for held in option.held
-    )
+    units = ((sig, backings_of(option.held, len(sig.tensors))) for sig in {*signatures} for option in sig.units)
+    return max((memory for sig, backs in units for t in sig.fusable for memory in backs[t]), default=0)

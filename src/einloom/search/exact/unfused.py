@@ -40,7 +40,7 @@ def _alone(quick: Attempt, i: int) -> PmappingGroup:
     for share in SHARES:
         most = np.array([x * (1 + share) if x > 0 else np.inf for x in quick.least[i]])
         classes = _classes(quick, signature, most)
-        explorer = Explorer(quick.setting, classes, _limits(quick, most), quick.counts, quick.checkpoint)
+        explorer = Explorer(quick.setting, classes, column_limits(quick.setting, *most), quick.counts, quick.checkpoint)
         explorer.wanted = _apart(classes)
         blocks = [block for block in explorer.blocks() if not block.structure.backings and not block.structure.asks]
         best = [block.take(np.argmin(quick.cutoff.value(block.cost), keepdims=True)) for block in blocks]
@@ -59,16 +59,8 @@ def _classes(quick: Attempt, signature: EinsumClass, most: FloatArray) -> RankCl
 def _apart(classes: RankClasses) -> Wanted:
     """The choices in which the outermost memory backs whatever Einsums share."""
     signature, found = classes.signature, Wanted()
-    shared = [t for t, tensor in enumerate(signature.tensors) if tensor.fusable]
     for option in signature.units:
         chains = chains_of(option.held, len(signature.tensors))
-        apart = [all(mine[t][0] == 0 for t in shared) for mine in chains]
+        apart = [all(mine[t][0] == 0 for t in signature.fusable) for mine in chains]
         found[option.unit] = np.repeat(np.array(apart)[:, None], len(classes.spreads(option)), axis=1)
     return found
-
-
-def _limits(quick: Attempt, most: FloatArray) -> FloatArray:
-    """Largest useful values of the columns. most: of the settled columns."""
-    if len(most) == 1:
-        return column_limits(quick.setting, most[0])
-    return np.array([most[0] if column.kind == "energy" else most[1] for column in quick.setting.columns])

@@ -35,16 +35,10 @@ ROUNDS = 4
 def keys_of(workload: Workload, position: int, tensor: str, blocks: list[PmappingGroup]) -> Allowed:
     """Every key of `tensor` that an Einsum's blocks have: (memory, (rank, axis) of each loop above) -> sets of
     tiles."""
-    einsum = workload.einsums[position]
-    t = einsum.tensors.index(tensor)
-    access = einsum.access(tensor)
-    sizes = workload.tensor(tensor).shape
-    found: dict[Shape, list[IntArray]] = {}
+    use, found = use_of(workload, position, tensor), dict[Shape, list[IntArray]]()
     for block in blocks:
-        memory, depth = next(((m, d) for b, m, d in block.structure.backings if b == t), (0, 0))
-        loops = block.structure.loops[:depth]
-        shape = (memory, tuple((access.rank_of(einsum.variables[x.variable]), x.axis) for x in loops))
-        found.setdefault(shape, []).append(np.unique(numbered(block.tiles[:, :depth], shape, sizes)))
+        shape = block.structure.shape(use.tensor, use.ranks)
+        found.setdefault(shape, []).append(np.unique(numbered(block.tiles, shape, use.sizes)))
     return {shape: np.unique(np.concatenate(parts)) for shape, parts in found.items()}
 
 
@@ -70,6 +64,13 @@ class Use:
     tensor: int
     ranks: tuple[int | None, ...]
     sizes: tuple[int, ...]
+
+
+def use_of(workload: Workload, position: int, tensor: str) -> Use:
+    """The tensor as the Einsum at a place sees it."""
+    einsum = workload.einsums[position]
+    ranks = tuple(einsum.access(tensor).rank_of(v) for v in einsum.variables)
+    return Use(einsum.tensors.index(tensor), ranks, workload.tensor(tensor).shape)
 
 
 class Costed(Protocol):
@@ -124,8 +125,9 @@ class Arcs(ABC, Generic[Some]):
         for i, einsum in enumerate(workload.einsums):
             for tensor in einsum.tensors if i in self.known else ():
                 self._span[tensor] = (self._span.get(tensor, (i, i))[0], i)
+        passing = {tensor for tensor, (first, last) in self._span.items() if first < last}
         self._own = [
-            {t: self._use(i, t) for t in einsum.tensors if i in self.known and self._span[t][0] < self._span[t][1]}
+            {t: use_of(workload, i, t) for t in einsum.tensors if i in self.known and t in passing}
             for i, einsum in enumerate(workload.einsums)
         ]
         self._costs: dict[int, FloatArray] = {}
@@ -142,14 +144,9 @@ class Arcs(ABC, Generic[Some]):
             users = (*self.workload.consumers[tensor], *self.workload.writers.get(tensor, ()))
             others = {order[u] for u in users} & self.known if position in self.known else set()
             for other in others - {position}:
-                found.setdefault(other, []).append((self._use(position, tensor), self._use(other, tensor)))
+                mine, theirs = (use_of(self.workload, i, tensor) for i in (position, other))
+                found.setdefault(other, []).append((mine, theirs))
         return {other: tuple(found[other]) for other in sorted(found)}
-
-    def _use(self, position: int, tensor: str) -> Use:
-        einsum = self.workload.einsums[position]
-        access = einsum.access(tensor)
-        ranks = tuple(access.rank_of(v) for v in einsum.variables)
-        return Use(einsum.tensors.index(tensor), ranks, self.workload.tensor(tensor).shape)
 
     def filter(self, blocks: list[list[Some]]) -> list[list[Some]]:
         """The rows that may be part of a cascade within the limit."""
@@ -354,12 +351,9 @@ class Consistency(Arcs[PmappingGroup]):
             numbers = self._numbers[use.sizes]
             parts = []
             for block in mine:
-                placed = {t: (memory, depth) for t, memory, depth in block.structure.backings}
-                memory, depth = placed.get(use.tensor, (0, 0))
-                ranks = tuple((use.ranks[x.variable], x.axis) for x in block.structure.loops[:depth])
-                packed = numbered(block.tiles[:, :depth], (memory, ranks), use.sizes)
-                unique, inverse = np.unique(packed, return_inverse=True)
-                parts.append(numbers.of((memory, ranks), unique)[inverse.reshape(-1)])
+                shape = block.structure.shape(use.tensor, use.ranks)
+                unique, inverse = np.unique(numbered(block.tiles, shape, use.sizes), return_inverse=True)
+                parts.append(numbers.of(shape, unique)[inverse.reshape(-1)])
             known[use] = np.concatenate(parts)
         return known[use]
 

@@ -111,13 +111,14 @@ def alone_bound(
     return float("inf")
 
 
-def column_limits(setting: Setting, limit: float) -> np.ndarray:
-    """Largest useful value of each column when the settled objective may not exceed `limit`."""
-    if setting.objective.name != "energy":
+def column_limits(setting: Setting, limit: float, latency: float | None = None) -> np.ndarray:
+    """Largest useful value of each column when the settled objective may not exceed `limit`, or, where that is energy
+    beside latency, the other one `latency`."""
+    if latency is None and setting.objective.name != "energy":
         return np.full(len(setting.columns), limit)
     watts = leakage(setting.machine)
-    time = limit / watts if watts > 0 else np.inf
-    return np.array([limit if column.kind == "energy" else time for column in setting.columns])
+    alone = limit / watts if watts > 0 else np.inf
+    return np.array([limit if c.kind == "energy" else alone if latency is None else latency for c in setting.columns])
 
 
 def _least(setting: Setting, cost: np.ndarray) -> float:

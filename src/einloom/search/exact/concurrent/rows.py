@@ -93,7 +93,7 @@ class GroupExplorer(Explorer):
     def _joinable(self, option: UnitOption) -> NDArray[np.bool_]:
         """The choices [stores, spatial] with which an Einsum can be a member: it backs something on chip, with no
         spatial loop above, and in a place where branches can be kept apart (`kept_apart`)."""
-        deepest = [max((backing(held, t) for t in self.fusable), default=0) for held in option.held]
+        deepest = [max((backing(held, t) for t in self.signature.fusable), default=0) for held in option.held]
         flat = {m: self.classes.undivided(option, m) for m in set(deepest)}
         good = [m > 0 and may_be_apart(self.signature, option, h) for m, h in zip(deepest, option.held, strict=True)]
         return np.array([flat[m] & one for m, one in zip(deepest, good, strict=True)], bool)

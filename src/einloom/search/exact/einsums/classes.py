@@ -186,6 +186,16 @@ class EinsumClass(HashedOnce):
     order: tuple[int, ...] = ()
     __hash__ = HashedOnce.__hash__
 
+    @cached_property
+    def fusable(self) -> tuple[int, ...]:
+        """The tensors whose backing store may stand in the fused part."""
+        return tuple(t for t, tensor in enumerate(self.tensors) if tensor.fusable)
+
+    @cached_property
+    def ranks(self) -> tuple[tuple[int | None, ...], ...]:
+        """Per tensor and variable the rank whose expression has the variable."""
+        return tuple(tuple(t.rank_of(v) for v in range(len(self.extents))) for t in self.tensors)
+
 
 def signatures(
     users: Users, limits: Limits = UNLIMITED, ragged: bool = False, tiling: Tiling = "loose"

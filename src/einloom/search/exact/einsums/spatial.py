@@ -256,16 +256,11 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
     takes = [[shares.allowed(axis, d) for d in range(len(classes.members))] for axis in axes]
 
     @cache
-    def choices(i: int, left: tuple[int, ...]) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
-        """(row, what is left after it, instances that count) on axis number `i`."""
+    def choices(i: int, left: Row) -> list[tuple[Row, Row]]:
+        """(row, what is left after it) on axis number `i`."""
         classes.checkpoint()
-        return [
-            (row, tuple(map(shares.rest, left, row, classes.uneven, classes.windows)), prod(row) if counts(i) else 1)
-            for row in shares.rows(axes[i], left, takes[i])
-        ]
-
-    def counts(i: int) -> bool:
-        return axes[i].full and not s.copy
+        rows = shares.rows(axes[i], left, takes[i])
+        return [(row, tuple(map(shares.rest, left, row, classes.uneven, classes.windows))) for row in rows]
 
     if uneven:
         return _apart(s, option, axes, list(_busy(classes, option, axes, choices)), classes.checkpoint)
@@ -385,7 +380,7 @@ def _busy(
     classes: RankClasses,
     option: UnitOption,
     axes: list[AxisSignature],
-    choices: Callable[[int, tuple[int, ...]], list[tuple[tuple[int, ...], tuple[int, ...], int]]],
+    choices: Callable[[int, Row], list[tuple[Row, Row]]],
 ) -> Iterator[SpatialChoice]:
     """The uneven choices in which the busiest instance of the full-use axes does no more than in the best even one, or
     than alone where limits allow no even one; where windows are cut unevenly, than in the best with such windows
@@ -410,7 +405,7 @@ def _busy(
         found = [
             ((*rows, row), after)
             for rows, left in watched(found, classes.checkpoint)
-            for row, after, _ in choices(i, left)
+            for row, after in choices(i, left)
             if not full or work((*rows, row)) <= (filled if cut((*rows, row)) else most) * reach[i]
         ]
     yield from (spread for spread, _ in found)
@@ -419,7 +414,7 @@ def _busy(
 def _least_work(
     classes: RankClasses,
     axes: list[AxisSignature],
-    choices: Callable[[int, tuple[int, ...]], list[tuple[tuple[int, ...], tuple[int, ...], int]]],
+    choices: Callable[[int, Row], list[tuple[Row, Row]]],
 ) -> int:
     """The least iterations that the busiest instance of the full-use axes may have, of choices that cut nothing but
     windows unevenly."""
@@ -428,7 +423,7 @@ def _least_work(
         found = {
             (after, tuple(n * z for n, z in zip(taken, row, strict=True)) if axis.full else taken)
             for left, taken in watched(found, classes.checkpoint)
-            for row, after, _ in choices(i, left)
+            for row, after in choices(i, left)
             if all(window or n % z == 0 for window, n, z in zip(classes.windows, left, row, strict=True))
         }
     works = (prod(-(-n // z) for n, z in zip(classes.extents, taken, strict=True)) for _, taken in found)
@@ -470,8 +465,7 @@ def like_axes(s: EinsumClass, option: UnitOption, axes: list[AxisSignature]) -> 
 def _deepest(s: EinsumClass, option: UnitOption) -> int:
     """Fanouts above the innermost memory that backs what Einsums share in some choice of stores."""
     backings = backings_of(option.held, len(s.tensors))
-    shared = (backings[t] for t, tensor in enumerate(s.tensors) if tensor.fusable)
-    return max((option.above[m] for memories in shared for m in memories), default=0)
+    return max((option.above[m] for t in s.fusable for m in backings[t]), default=0)
 
 
 def together(spread: SpatialChoice, groups: list[list[int]]) -> SpatialChoice:

@@ -59,7 +59,7 @@ def keeps_tiles(classes: RankClasses, held: Placement, fused: frozenset[int]) ->
     key = "keeps tiles", held, fused
     if key not in classes.remembered:
         tensors, extents = classes.signature.tensors, classes.signature.extents
-        backed = [t for t, tensor in enumerate(tensors) if tensor.fusable and backing(held, t) > 0]
+        backed = [t for t in classes.signature.fusable if backing(held, t) > 0]
         looped = frozenset(v for t in backed for v in tensors[t].variables if extents[v] > 1)
         classes.remembered[key] = bool(backed) and all(looped - tensors[t].variables for t in fused)
     return bool(classes.remembered[key])
@@ -71,8 +71,7 @@ def spread_between(classes: RankClasses, option: UnitOption, held: Placement, up
     key = "between", option, held
     if key not in classes.remembered:
         signature = classes.signature
-        fusable = (t for t, tensor in enumerate(signature.tensors) if tensor.fusable)
-        inner = option.above[max((backing(held, t) for t in fusable), default=0)]
+        inner = option.above[max((backing(held, t) for t in signature.fusable), default=0)]
         axes = [axis for axis in signature.axes if axis.fanout < option.above[len(held) - 1]]
         classes.remembered[key] = [i for i, axis in enumerate(axes) if axis.fanout >= inner]
     return any(n > 1 for i in classes.remembered[key] for n in upper[i])
@@ -203,7 +202,7 @@ class Explorer:
     ) -> None:
         self.setting = setting
         self.classes = classes
-        self.signature = signature = classes.signature
+        self.signature = classes.signature
         self.limits = limits
         self.counts = counts
         self.checkpoint = checkpoint
@@ -216,7 +215,6 @@ class Explorer:
         self.wanted: Wanted = {}
         self.stacks: Stacks = {}
         self._bits: Bits = {}
-        self.fusable = frozenset(t for t, tensor in enumerate(signature.tensors) if tensor.fusable)
 
     def blocks(self) -> list[PmappingGroup]:
         """The blocks, each reduced to its undominated rows."""
@@ -403,7 +401,7 @@ class Explorer:
         memory, held, upper, fused, _ = place
         good, extents = np.ones(len(rows), bool), None
         for m in range(1, memory + 1):
-            backed = frozenset(t for t in self.fusable if backing(held, t) == m)
+            backed = frozenset(t for t in self.signature.fusable if backing(held, t) == m)
             own = [(t, False) for t in (fused if m == memory else held[m] - backed)]
             stores = [(t, b) for t, b in own + [(t, True) for t in backed] if not self.signature.tensors[t].parts]
             if stores and m in levels.limited and m in self.setting.tracked:
@@ -422,7 +420,7 @@ class Explorer:
         rows', and whole but for spatial loops where no tensor that is backed lets loops pass. Variables of windows have
         one element, as windows need not be wider where a tile is larger."""
         tensors, members = self.signature.tensors, self.classes.members
-        backed = [tensors[t] for t in self.fusable if tensors[t].intermediate and backing(held, t) > 0]
+        backed = [tensors[t] for t in self.signature.fusable if tensors[t].intermediate and backing(held, t) > 0]
         sliding = {v for tensor in tensors for v in tensor.complex_variables}
         x = x.copy()
         for d, variables in enumerate(members):
@@ -494,7 +492,6 @@ class Explorer:
             spread=upper,
             memory=memory,
             fused=fused,
-            fusable=self.fusable,
             max_fused_loops=self.setting.max_fused_loops,
             per_rank=self.setting.per_rank,
             lowering=self._lowering if rules.lowering and not rules.checked else frozenset(),
@@ -573,12 +570,6 @@ class Explorer:
         """The columns by which complete rows compete and are joined."""
         return objective_columns(self.setting.machine, self.setting.columns, cost, self.setting.objective)
 
-    def _shape(self, structure: FusedTemplate, tensor: int) -> Shape:
-        """Memory of a shared tensor and (rank, axis) of each loop above it, as its other users see them."""
-        memory, depth = next(((m, d) for t, m, d in structure.backings if t == tensor), (0, 0))
-        signature = self.signature.tensors[tensor]
-        return memory, tuple((signature.rank_of(x.variable), x.axis) for x in structure.loops[:depth])
-
     @property
     def _welcome_shapes(self) -> dict[int, frozenset[Shape]]:
         """Per shared tensor how its other users store it, where that is known."""
@@ -588,13 +579,12 @@ class Explorer:
         """Mask of the tiles that every other user of the shared tensors has."""
         good = np.ones(len(grid), bool)
         for t, keys in self.allowed.items():
-            memory, depth = next(((m, d) for b, m, d in structure.backings if b == t), (0, 0))
-            if depth:
-                shape = self._shape(structure, t)
-                make = partial(self._known, grid, t, shape, keys[shape])
-                good = good & np.asarray(grid.once(("wanted", t, memory, depth), make), bool)
+            shape = structure.shape(t, self.signature.ranks[t])
+            if shape[1]:
+                make = partial(self._known, grid.tiles, t, shape, keys[shape])
+                good = good & np.asarray(grid.once(("wanted", t, shape[0], len(shape[1])), make), bool)
         for t, keys in self.counterparts.items():
-            shape = self._shape(structure, t)
+            shape = structure.shape(t, self.signature.ranks[t])
             if shape not in keys:
                 good = np.zeros(len(grid), bool)
             elif shape[1]:
@@ -609,12 +599,11 @@ class Explorer:
     ) -> NDArray[np.bool_]:
         """Mask of the tiles whose smallest ones of as many trips are known."""
         extents = np.array([self.signature.extents[loop.variable] for loop in structure.loops[: len(shape[1])]])
-        tiles = ceil(extents, ceil(extents, grid.tiles[:, : len(shape[1])]))
-        numbers = numbered(tiles, shape, self.signature.tensors[tensor].shape)
-        return np.asarray(known[np.minimum(np.searchsorted(known, numbers), len(known) - 1)] == numbers)
+        return self._known(ceil(extents, ceil(extents, grid.tiles[:, : len(shape[1])])), tensor, shape, known)
 
-    def _known(self, grid: Tilings, tensor: int, shape: Shape, known: IntArray) -> NDArray[np.bool_]:
-        numbers = numbered(grid.tiles, shape, self.signature.tensors[tensor].shape)
+    def _known(self, tiles: IntArray, tensor: int, shape: Shape, known: IntArray) -> NDArray[np.bool_]:
+        """Mask of the tiles that are known."""
+        numbers = numbered(tiles, shape, self.signature.tensors[tensor].shape)
         return np.asarray(known[np.minimum(np.searchsorted(known, numbers), len(known) - 1)] == numbers)
 
     def _room(
@@ -669,15 +658,7 @@ class Explorer:
 
     def _reduce(self, parts: list[PmappingGroup]) -> PmappingGroup:
         """One block of all parts, without rows that another with the same tiles beats."""
-        if len(parts) > 1:
-            variants: list[Origin] = []
-            shifted = []
-            for part in parts:
-                shifted.append(part.variant + len(variants))
-                variants.extend(part.variants)
-            block = PmappingGroup.stacked(parts, variant=np.concatenate(shifted), variants=tuple(variants))
-        else:
-            block = parts[0]
+        block = parts[0] if len(parts) == 1 else PmappingGroup.united(parts, "variant", "variants")
         if not self.setting.rules.dominance or len(block) < 2:
             return block
         return block.take(pareto(block.tiles, block.cost, block.own.reshape(len(block), -1)))

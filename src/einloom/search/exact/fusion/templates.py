@@ -9,7 +9,7 @@ above that of a persistent tensor there are none."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import chain, groupby, permutations, product
 from typing import NamedTuple
@@ -91,6 +91,16 @@ class FusedTemplate:
         """Temporal loops among the first `depth`."""
         return sum(loop.axis is None for loop in self.loops[:depth])
 
+    def place(self, tensor: int) -> tuple[int, int]:
+        """The memory that backs a tensor, and the loops above it."""
+        return next(((m, depth) for t, m, depth in self.backings if t == tensor), (0, 0))
+
+    def shape(self, tensor: int, ranks: Sequence[int | None]) -> Shape:
+        """The memory that backs a tensor, and (rank, axis) of each loop above it, as all its users see them. ranks: of
+        the Einsum's variables."""
+        memory, depth = self.place(tensor)
+        return memory, tuple((ranks[loop.variable], loop.axis) for loop in self.loops[:depth])
+
 
 @dataclass(frozen=True, slots=True)
 class OwnStore:
@@ -160,7 +170,6 @@ class Stacker:
     spread: SpatialChoice
     memory: int
     fused: frozenset[int]
-    fusable: frozenset[int]
     max_fused_loops: int | None
     per_rank: int
     lowering: frozenset[int]
@@ -168,7 +177,7 @@ class Stacker:
 
     def structures(self) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
         """Every structure once, with its own stores."""
-        backed = frozenset(t for t in self.fusable if self._backing(t) > 0)
+        backed = frozenset(t for t in self.classes.signature.fusable if self._backing(t) > 0)
         if not all((0, ()) in shapes for t, shapes in self.welcome.items() if t not in backed):
             return
         if self.memory == 0:
@@ -195,7 +204,7 @@ class Stacker:
     @cached_property
     def _backs(self) -> tuple[frozenset[int], ...]:
         """Per memory the tensors that it backs on chip."""
-        backs = {t: self._backing(t) for t in self.fusable}
+        backs = {t: self._backing(t) for t in self.classes.signature.fusable}
         return tuple(frozenset(t for t, m in backs.items() if m == memory > 0) for memory in range(len(self.held)))
 
     def _backed(self, memory: int) -> frozenset[int]:
@@ -238,12 +247,6 @@ class Stacker:
     def _free(self) -> frozenset[int]:
         """The variables whose loops may be moved across stores."""
         return frozenset(v for v, d in self.classes.of.items() if d not in self.classes.pinned)
-
-    @cached_property
-    def _ranks(self) -> tuple[tuple[int | None, ...], ...]:
-        """Per tensor and variable the rank whose expression has the variable."""
-        signature = self.classes.signature
-        return tuple(tuple(t.rank_of(v) for v in range(len(signature.extents))) for t in signature.tensors)
 
     def _descend(self, at: Stack) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
         depth = len(at.loops)
@@ -369,7 +372,7 @@ class Stacker:
 
     def _above(self, tensor: int, loops: tuple[FusedLoop, ...]) -> tuple[tuple[int | None, int | None], ...]:
         """(rank, axis) of each loop, as other users of the tensor see them."""
-        ranks = self._ranks[tensor]
+        ranks = self.classes.signature.ranks[tensor]
         return tuple((ranks[x.variable], x.axis) for x in loops)
 
     @cached_property

@@ -25,7 +25,7 @@ from ..fusion.explore import PmappingGroup
 from ..fusion.serving import NOTHING, Served, Serving, ServingStep
 from ..fusion.templates import FusedLoop, FusedTemplate, SplitConstraint
 from ..model import Setting
-from ..numerics.pareto import FloatArray, IntArray, pack, skyline
+from ..numerics.pareto import FloatArray, IntArray, pareto
 from ..numerics.row_table import RowTable
 from .compatibility import Axes, Compatibility, LiveTensor, Opened, OpenGroup
 from .lending import NONE as NONE_LENT
@@ -192,12 +192,11 @@ class Joiner:
     def _accessed(self, position: int, block: PmappingGroup) -> dict[str, LiveTensor]:
         einsum = self.workload.einsums[position]
         variables = einsum.variables
-        placed = {t: (memory, depth) for t, memory, depth in block.structure.backings}
         table = {}
         for i, access in enumerate(einsum.accesses):
             if not self.several(access.tensor):
                 continue
-            memory, depth = placed.get(i, (0, 0))
+            memory, depth = block.structure.place(i)
             ranks = []
             for loop in block.structure.loops:
                 v = variables[loop.variable]
@@ -480,24 +479,13 @@ class Joiner:
         return partial.cost
 
     def _reduce(self, parts: list[Partial]) -> Partial:
-        if len(parts) > 1:
-            parents: list[tuple[Partial, PmappingGroup, int]] = []
-            shifted = []
-            for part in parts:
-                shifted.append(part.parent + len(parents))
-                parents.extend(part.parents)
-            whole = Partial.stacked(parts, parents=tuple(parents), parent=np.concatenate(shifted))
-        else:
-            whole = parts[0]
+        whole = parts[0] if len(parts) == 1 else Partial.united(parts, "parent", "parents")
         if not self.setting.rules.dominance or len(whole) < 2:
             return whole
         self.checkpoint()
         n = len(whole)
-        room = (whole.alive, whole.peak, whole.lasting)
-        values = np.concatenate([self._compared(whole), *(x.reshape(n, -1).astype(float) for x in room)], axis=1)
-        used = values.max(axis=0) > values.min(axis=0)
-        chosen = np.ascontiguousarray(values[:, used]) if used.any() else np.ascontiguousarray(values[:, :1])
-        kept = skyline(pack(whole.tiles), chosen, checkpoint=self.checkpoint)
+        room = np.concatenate([x.reshape(n, -1) for x in (whole.alive, whole.peak, whole.lasting)], axis=1)
+        kept = pareto(whole.tiles, self._compared(whole), room, self.checkpoint)
         self.counts["dominated joins"] = self.counts.get("dominated joins", 0) + n - len(kept)
         return whole.take(kept)
 

@@ -79,12 +79,16 @@ def pack(trips: IntArray) -> IntArray:
     return total
 
 
-def pareto(trips: IntArray, cost: FloatArray, reserved: IntArray) -> IntArray:
+def pareto(trips: IntArray, cost: FloatArray, reserved: IntArray, checkpoint: Checkpoint = _go_on) -> IntArray:
     """Indices of the rows that none with equal trips beats in cost and reservations."""
+    return skyline(pack(trips), compared(cost, reserved), checkpoint=checkpoint)
+
+
+def compared(cost: FloatArray, reserved: IntArray) -> FloatArray:
+    """The columns of both, side by side, by which rows can be told apart; one if they cannot."""
     values = np.concatenate([cost, reserved.astype(np.float64)], axis=1)
     used = varying(values)
-    chosen = np.ascontiguousarray(values[:, used]) if used.any() else np.ascontiguousarray(values[:, :1])
-    return skyline(pack(trips), chosen)
+    return np.ascontiguousarray(values[:, used] if used.any() else values[:, :1])
 
 
 def ranking(values: FloatArray) -> tuple[FloatArray, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from itertools import accumulate, chain
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -33,3 +34,11 @@ class RowTable:
         for name, value in {**columns, **others}.items():
             setattr(found, name, value)
         return found
+
+    @classmethod
+    def united(cls, parts: list[Self], number: str, of: str) -> Self:
+        """The rows of all parts. number: the column that numbers what `of` has; both go on from part to part."""
+        every = [getattr(p, of) for p in parts]
+        starts = accumulate(map(len, every), initial=0)
+        numbers = np.concatenate([getattr(p, number) + start for p, start in zip(parts, starts, strict=False)])
+        return cls.stacked(parts, **{number: numbers, of: tuple(chain.from_iterable(every))})

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ....dataclass import dataclass
 from ..numerics.divisibility import distinct
-from ..numerics.narrow import every, varying
-from ..numerics.pareto import FloatArray, IntArray, skyline
+from ..numerics.narrow import every
+from ..numerics.pareto import FloatArray, IntArray, compared, skyline
 from .cost_to_go import CostToGo
 from .levels import Levels
 from .room_to_go import RoomToGo
@@ -203,9 +203,7 @@ class Pruner:
             cost, limits = coming.settled(cost, self._times), np.append(limits, limits[self._times].max())
         if self.rules.heuristic:
             cost = weighed(cost, limits)
-        values = np.concatenate([cost, rows.occupied.astype(np.float64)], axis=1)
-        used = varying(values)
-        return np.ascontiguousarray(values[:, used]) if used.any() else values[:, :1]
+        return compared(cost, rows.occupied)
 
     def extended(self, rows: Rows, coming: CostToGo | None) -> Rows:
         """The rows that get another store: without those that one of smaller extents, from which loops lead to theirs,
