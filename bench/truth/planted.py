@@ -169,7 +169,8 @@ PLANTS = (
             f"{EXACT}.rooms",
             "followed_across",
             "i == 0 or backing",
-            "i == 0 or any(0 < m <= i for s in signatures for o in s.units for b in backings_of(o.held, len(s.tensors)) for m in b)",
+            "i == 0 or any(0 < m <= i for s in signatures for option in s.units"
+            " for backs in backings_of(option.held, len(s.tensors)) for m in backs)",
         ),
         needs=("backs",),
     ),

@@ -198,8 +198,8 @@ def test_sweep_goes_on_where_it_was_stopped(number: int, tmp_path: Path, monkeyp
     words = ("sweep", *DIAMOND[:2], "--memory", "GLB", "--capacities", "256 bit, 512 bit, 2048 bit", *DIAMOND[2:])
     solve, kept = Incumbent.found, []
 
-    def found(self: Incumbent, solution: engine.Solution, repeats: int) -> None:
-        solve(self, solution, repeats)
+    def found(self: Incumbent, solution: engine.Solution) -> None:
+        solve(self, solution)
         if not kept and len(list((tmp_path / "s" / "fused").iterdir())) == 1:  # the second capacity
             kept.append(solution.value)
             os.kill(os.getpid(), number)

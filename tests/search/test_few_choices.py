@@ -199,7 +199,7 @@ def test_drawing_leads_where_it_has_the_better_mapping() -> None:
     assert not run.drawing.leads and run.drawing.first is not None
     drawn = run.drawing.first.draw()
     assert drawn is not None and run.drawing.leads
-    run.incumbent.found(run.incumbent.solution(drawn), 1)
+    run.incumbent.found(run.incumbent.solution(drawn))
     assert not run.drawing.leads
 
 

@@ -57,8 +57,8 @@ def test_perfect_tiles_before_are_no_harm(brief: float, first: int, monkeypatch:
     kept: list[float] = []
     keep = head_starts._keep_perfect
 
-    def heard(search: Run, repeats: int, most: float | None = None) -> None:
-        keep(search, repeats, most)
+    def heard(search: Run, most: float | None = None) -> None:
+        keep(search, most)
         kept.append(search.incumbent.value)
 
     monkeypatch.setattr(head_starts, "CROWDED", 0)

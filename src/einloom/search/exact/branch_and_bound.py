@@ -205,7 +205,7 @@ class Run:
                 solution = self._run(chain, limit)
             except TooMany:
                 return None
-            if solution is not None and solution.value <= limit * (1 + TIE):
+            if solution is not None:
                 return solution
             if limit == most:
                 return self.incumbent.best
@@ -229,7 +229,7 @@ class Run:
                 solution = self._looked(attempt, limit, looked, longer=step == AT_BOUND)
             except Enough:
                 return None
-            if solution is not None and solution.value <= limit * (1 + TIE):
+            if solution is not None:
                 return solution
             if self.stops.evaluated - before > FEW:
                 return None
@@ -254,8 +254,9 @@ class Run:
 
         What was drawn may set a lower limit. Raises AtTheBound where nothing is below that.
         """
-        most = min(limit, self.drawing.limit / attempt.repeats) if attempt.complete_space else limit
-        self.watcher.stage(f"looking below {most * attempt.repeats:.6g}")
+        repeats = self.incumbent.repeats
+        most = min(limit, self.drawing.limit / repeats) if attempt.complete_space else limit
+        self.watcher.stage(f"looking below {most * repeats:.6g}")
         solution = None
         try:
             if isinstance(attempt, Attempt) and attempt.complete_space:
@@ -266,12 +267,13 @@ class Run:
             if not np.isfinite(most):
                 raise
             if attempt.complete_space:
-                self.incumbent.prove(most * attempt.repeats)
+                self.incumbent.prove(most * repeats)
         else:
-            self.incumbent.found(solution, attempt.repeats)
-        if most < limit and (solution is None or solution.value > most * (1 + TIE)):
+            self.incumbent.found(solution)
+        found = solution is not None and solution.value <= most * (1 + TIE)
+        if most < limit and not found:
             self.drawing.end_as_best()
-        return solution
+        return solution if found else None
 
     def _at_most(self, attempt: Attempt, most: float) -> Solution:
         """The best cascade of at most this value, or Infeasible."""
@@ -357,7 +359,7 @@ class Run:
             if limit < found.value * BELOW:
                 self.incumbent.prove(limit * attempt.repeats)
             return found
-        self.incumbent.found(better, attempt.repeats)
+        self.incumbent.found(better)
         return min(better, found, key=lambda one: one.value)
 
     def _next(self, attempt: Attempt, found: Solution, least: float, most: float) -> Solution:
@@ -365,10 +367,8 @@ class Run:
         the relaxation, from which limits rise."""
         most = min(most, found.value * BELOW)
         for limit in (least * (1 + step) for step in ABOVE):
-            if 0 < limit < most:
-                solution = self._run(attempt, limit)
-                if solution is not None and solution.value <= limit * (1 + TIE):
-                    return solution
+            if 0 < limit < most and (solution := self._run(attempt, limit)) is not None:
+                return solution
         return self._better(attempt, found, most)
 
     def _better(self, attempt: Attempt, found: Solution, most: float = np.inf) -> Solution:
@@ -379,7 +379,7 @@ class Run:
             better = attempt.run(limit)
         except Infeasible:
             return found
-        self.incumbent.found(better, attempt.repeats)
+        self.incumbent.found(better)
         return min(better, found, key=lambda one: one.value)
 
     def _dives(self, attempt: Attempt, first: float | None) -> bool:
@@ -446,8 +446,7 @@ class Run:
         """The best cascade below the first of the limits that admits one; the best known one if none does."""
         limit = 0.0
         for limit in limits:
-            solution = self._run(attempt, limit)
-            if solution is not None and solution.value <= limit * (1 + TIE):
+            if (solution := self._run(attempt, limit)) is not None:
                 return solution
         best = self.incumbent.best
         if best is None or limit >= best.value:
@@ -466,21 +465,21 @@ class Run:
             alone = self.within(replace(self.problem, objective=goal), StopsOnly(self.watcher))
             alone.incumbent.begin(self.options.start)
             try:
-                known.append(self._point(alone.problem, alone.solve(), attempt.repeats, proven=True))
+                known.append(self._point(alone.problem, alone.solve(), proven=True))
             except (Stopped, MemoryError):
                 if alone.incumbent.best is not None:
-                    self._point(alone.problem, alone.incumbent.best, attempt.repeats, proven=False)
+                    self._point(alone.problem, alone.incumbent.best, proven=False)
                 raise
         known += [start.cost for start in self.incumbent.starts]
         self.watcher.stage("everything that no known point dominates")
         return tied_front(attempt, known) if attempt.tied else front(attempt, attempt.heuristics()[0], known)
 
-    def _point(self, problem: Problem, solution: Solution, repeats: int, proven: bool) -> FloatArray:
+    def _point(self, problem: Problem, solution: Solution, proven: bool) -> FloatArray:
         """Energy and latency of one repeat of a solution for one goal, which is kept for its EDP."""
         once = replace(problem, workload=replace(problem.workload, repeat=1))
         cost = priced(once, solution.mapping, solution.value, or_less=not proven)
         point = np.array([cost.energy, cost.latency])
-        self.incumbent.found(Solution(cost.edp, point, solution.mapping), repeats)
+        self.incumbent.found(Solution(cost.edp, point, solution.mapping))
         return point
 
 

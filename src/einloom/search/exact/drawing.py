@@ -96,24 +96,19 @@ class Drawing:
 
     def begin_near(self, known: Solution | None) -> None:
         """Go on drawing near a mapping that is better than what was drawn."""
-        if self.first is not None and known is not None and known.value * self._repeats < self.first.promised:
+        if self.first is not None and known is not None and known.value * self.incumbent.repeats < self.first.promised:
             self.first.go_on_near(known.mapping)
 
     @property
     def least(self) -> float:
         """The least value of one repeat that is known, drawn or found."""
-        drawn = np.inf if self.first is None else self.first.value / self._repeats
+        drawn = np.inf if self.first is None else self.first.value / self.incumbent.repeats
         return min(self.incumbent.value, drawn)
 
     @property
     def leads(self) -> bool:
         """True if a drawn mapping is better than what the search has found."""
-        return self.first is not None and self.first.promised < self.incumbent.value * self._repeats
-
-    @property
-    def _repeats(self) -> int:
-        problem = self.incumbent.problem
-        return int(problem.workload.repeat**problem.objective.degree)
+        return self.first is not None and self.first.promised < self.incumbent.value * self.incumbent.repeats
 
     @contextmanager
     def until(self, moment: float) -> Iterator[None]:
@@ -158,7 +153,7 @@ class Drawing:
 
     def _unhurried(self, first: FirstMappings) -> float:
         """The same without a budget: few as long as nothing near the bound is known, because somebody may stop it."""
-        if self.least <= FAR * self.incumbent.bound / self._repeats:
+        if self.least <= FAR * self.incumbent.bound / self.incumbent.repeats:
             return PROVING
         return first.hurried if self._drawn < SHARED else max(first.hurried, FURTHER)
 
@@ -214,7 +209,7 @@ class Drawing:
         """The best mapping of a search that was cut off, found or drawn; None without any."""
         incumbent, first = self.incumbent, self.first
         if first is not None and incumbent.best is not None:
-            value = incumbent.best.value * self._repeats
+            value = incumbent.best.value * self.incumbent.repeats
             useless = incumbent.problem.objective.name != "pareto" and value <= first.promised
             first = None if first.best is None or useless else first
         mapping = None if first is None else first.draw()

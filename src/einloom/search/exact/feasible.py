@@ -5,6 +5,9 @@ Comes in: attempts and the incumbent. Goes out: solutions that are no optima; a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import takewhile
 from math import inf
 
 from ...errors import Infeasible
@@ -38,12 +41,8 @@ def first_feasible(problem: Problem, budget: Budget, watcher: Watcher) -> Mappin
             attempt = attempt_for(problem, ExactOptions(), watcher, stops.counts, stops.check)
             bound = attempt.lower_bound()
             quick = attempt.tiled("rounded").heuristics()[0]
-            for step in FIRST_FEASIBLE if bound > 0 else ():
-                try:
-                    solution = quick.run(quick.bound * (1 + step))
-                except Infeasible:
-                    continue
-                return next(iter(fitting(problem, (solution.mapping,))), None)
+            found = _first_within(quick, (quick.bound * (1 + step) for step in FIRST_FEASIBLE if bound > 0))
+            return None if found is None else next(iter(fitting(problem, (found.mapping,))), None)
     except (Infeasible, Stopped, MemoryError):
         pass  # the search itself says so, too
     return None
@@ -93,12 +92,18 @@ def nearest(incumbent: Incumbent, attempt: Attempt) -> Solution | None:
     limit = quick.bound * (1 + finer(HEURISTICS, attempt.repetition)[0])
     if limit >= incumbent.value:
         return None
-    try:
-        solution = quick.run(limit)
-    except Infeasible:
-        return None
-    incumbent.found(solution, attempt.repeats)
+    solution = _first_within(quick, (limit,))
+    if solution is not None:
+        incumbent.found(solution)
     return solution
+
+
+def _first_within(attempt: Attempt | Chain, limits: Iterable[float]) -> Solution | None:
+    """What an attempt finds below the first of some limits that admits anything."""
+    for limit in limits:
+        with suppress(Infeasible):
+            return attempt.run(limit)
+    return None
 
 
 def _below_limits(incumbent: Incumbent, attempt: Attempt, steps: tuple[float, ...]) -> Solution | None:
@@ -111,29 +116,19 @@ def _below_limits(incumbent: Incumbent, attempt: Attempt, steps: tuple[float, ..
     for number, quick in enumerate(attempt.heuristics()):
         some = steps if attempt.slides or not number else steps[NEAR - 1 :: 2]
         least = max(quick.bound, incumbent.bound / attempt.repeats)
-        for limit in (least * (1 + step) for step in finer(some, attempt.repetition)):
-            if limit >= incumbent.value:
-                break
-            try:
-                solution = quick.run(limit)
-            except Infeasible:
-                continue
-            incumbent.found(solution, attempt.repeats)
+        limits = (least * (1 + step) for step in finer(some, attempt.repetition))
+        solution = _first_within(quick, takewhile(lambda limit: limit < incumbent.value, limits))
+        if solution is not None:
+            incumbent.found(solution)
             found = min(solution, found or solution, key=lambda one: one.value)
-            break
     return found
 
 
 def heuristic_by_segments(incumbent: Incumbent, quick: Chain) -> None:
     """A quick feasible solution from quick ones of the segments, if there is one near what they say."""
-    try:
+    with suppress(Infeasible, TooMany):
         for _ in quick.rising():
             pass
-        for limit in (quick.bound * (1 + step) for step in CHAINED):
-            try:
-                incumbent.found(quick.run(limit), quick.repeats)
-                return
-            except Infeasible:
-                continue
-    except (Infeasible, TooMany):
-        return
+        solution = _first_within(quick, (quick.bound * (1 + step) for step in CHAINED))
+        if solution is not None:
+            incumbent.found(solution)

@@ -80,26 +80,26 @@ def first_uneven(search: Search, attempt: Attempt) -> None:
         return
     if seconds is None:
         if search.budget.steps is None:
-            _keep_perfect(search, attempt.repeats, LONGEST)
+            _keep_perfect(search, LONGEST)
         return
     drawing.allowed, stops.until = False, stops.started + HEAD * seconds
     with suppress(Infeasible, Enough):
-        _keep_unfused(search, attempt.tiled("rounded"), attempt.repeats)
+        _keep_unfused(search, attempt.tiled("rounded"))
     drawing.allowed, stops.until = True, np.inf
-    _keep_perfect(search, attempt.repeats)
+    _keep_perfect(search)
     if search.incumbent.best is not None:
         drawing.first = None  # what would be drawn has perfect tiles
     now = time.monotonic()
     round_up(search, now + HEAD * max(0.0, stops.started + seconds - now))
 
 
-def _keep_unfused(search: Search, attempt: Attempt, repeats: int) -> None:
+def _keep_unfused(search: Search, attempt: Attempt) -> None:
     """Keep the best mapping of every Einsum alone. Raises Infeasible if there is none."""
     search.incumbent.early = unfused(attempt)
-    search.incumbent.found(search.incumbent.early, repeats)
+    search.incumbent.found(search.incumbent.early)
 
 
-def _keep_perfect(search: Search, repeats: int, brief: float | None = None) -> None:
+def _keep_perfect(search: Search, brief: float | None = None) -> None:
     """Keep the best mapping with perfect tiles, or the best so far of them if the budget ends. brief: seconds that this
     may take where Einsums have very many choices; nothing is looked for else."""
     known = search.incumbent.best
@@ -119,7 +119,7 @@ def _keep_perfect(search: Search, repeats: int, brief: float | None = None) -> N
         pass
     finally:
         if inner.incumbent.best is not None:
-            search.incumbent.found(inner.incumbent.best, repeats)
+            search.incumbent.found(inner.incumbent.best)
 
 
 def round_up(search: Search, until: float) -> None:
@@ -147,7 +147,7 @@ def _keep_clipped(incumbent: Incumbent, found: Solution | None, wider: Workload)
     problem = incumbent.problem
     mappings = () if found is None else (clipped(found.mapping, wider, problem.workload),)
     for mapping in fitting(problem, mappings):
-        incumbent.found(incumbent.solution(mapping), problem.workload.repeat**problem.objective.degree)
+        incumbent.found(incumbent.solution(mapping))
 
 
 def first_unfused(search: Search, attempt: Attempt, dived: bool = False) -> None:
@@ -158,7 +158,7 @@ def first_unfused(search: Search, attempt: Attempt, dived: bool = False) -> None
         return
     search.drawing.allowed = False
     try:
-        _keep_unfused(search, attempt, attempt.repeats)
+        _keep_unfused(search, attempt)
         search.drawing.allowed = not search.drawing.chains
     except Infeasible:
         search.drawing.allowed = True
@@ -173,7 +173,7 @@ def first_apart(search: Search, attempt: Attempt) -> bool:
         return False
     drawing.allowed = False
     with suppress(Infeasible, Enough), drawing.until(time.process_time() + APART):
-        _keep_unfused(search, attempt, attempt.repeats)
+        _keep_unfused(search, attempt)
     drawing.allowed = True
     drawing.begin_near(search.incumbent.best)
     return search.incumbent.best is not None
@@ -195,7 +195,7 @@ def quick_below(search: Search, attempt: Attempt) -> bool:
             whole = False
         else:
             incumbent.early = solution
-            incumbent.found(solution, attempt.repeats)
+            incumbent.found(solution)
     drawing.allowed = True
     drawing.begin_near(incumbent.best)
     return whole
@@ -258,9 +258,9 @@ def first_among_few(search: Search, attempt: Attempt, size: int) -> None:
             with suppress(Infeasible):
                 quick = among_few(attempt, few)
                 if network:
-                    _keep_unfused(search, quick, attempt.repeats)
+                    _keep_unfused(search, quick)
                 else:
-                    _dive(incumbent, quick, attempt.repeats)
+                    _dive(incumbent, quick)
             if drawing.leads and time.process_time() - begun > SLOW * most:
                 break
     soon = len(search.problem.workload.einsums) <= SOON_DONE and (size < PACKED or not attempt.slides)
@@ -277,7 +277,7 @@ def _ladder(attempt: Attempt, size: int) -> Sequence[Few]:
     return (*first, *FEW) if size < PACKED else (*first, FEW[1], FEW[0], *FEW[2:])
 
 
-def _dive(incumbent: Incumbent, quick: Attempt, repeats: int) -> None:
+def _dive(incumbent: Incumbent, quick: Attempt) -> None:
     """Keep what a dive finds below the lowest of some limits that admits anything better than the best."""
     quick.watcher.stage("looking at few choices")
     known = incumbent.value * BELOW
@@ -287,7 +287,7 @@ def _dive(incumbent: Incumbent, quick: Attempt, repeats: int) -> None:
             solution = quick.run(limit)
             if solution.value < incumbent.value:
                 incumbent.early = solution
-                incumbent.found(solution, repeats)
+                incumbent.found(solution)
             return
         if limit == known:
             return

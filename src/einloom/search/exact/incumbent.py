@@ -24,7 +24,7 @@ class Incumbent:
 
     starts: the known mappings that the search began from. early: a mapping that
     fuses nothing, or one of few choices, found before the search has one of its own. ceiling: of the values that are
-    looked for.
+    looked for. repeats: how often the value of one repeat is in that of the whole problem.
     """
 
     def __init__(self, problem: Problem, watcher: Watcher) -> None:
@@ -33,13 +33,13 @@ class Incumbent:
         self.best: Solution | None = None
         self.early: Solution | None = None
         self.bound, self.ceiling = 0.0, np.inf
+        self.repeats = problem.workload.repeat**problem.objective.degree
 
     def begin(self, mappings: Iterable[Mapping]) -> None:
         """Take the known mappings: the best of them is the best so far. Raises SpecError for one that does not fit."""
-        repeats = self.problem.workload.repeat**self.problem.objective.degree
         for mapping in admitted(self.problem, mappings):
             self.starts.append(self.solution(mapping))
-            self.found(self.starts[-1], repeats)
+            self.found(self.starts[-1])
 
     @property
     def start(self) -> Solution | None:
@@ -61,11 +61,11 @@ class Incumbent:
         self.early = None
         return self.best
 
-    def found(self, solution: Solution, repeats: int) -> None:
-        """Keep a solution if it is the best. repeats: of its value in that of the whole problem."""
+    def found(self, solution: Solution) -> None:
+        """Keep a solution if it is the best."""
         if self.best is None or solution.value < self.best.value:
             self.best = solution
-            self.watcher.incumbent(solution.value * repeats, solution.mapping)
+            self.watcher.incumbent(solution.value * self.repeats, solution.mapping)
 
     def prove(self, bound: float) -> None:
         """Every mapping costs at least this."""
@@ -74,7 +74,7 @@ class Incumbent:
 
     def solution(self, mapping: Mapping, cost: Cost | None = None) -> Solution:
         """A legal mapping with its sums for one repeat. cost: by `evaluate`, if that is known."""
-        problem, repeat = self.problem, self.problem.workload.repeat
+        problem = self.problem
         cost = cost or evaluate(problem.workload, problem.machine, mapping, problem.latency_rule)
-        sums = np.array([part.value(cost) for part in settled(problem.objective)]) / repeat
-        return Solution(problem.objective.value(cost) / repeat**problem.objective.degree, sums, mapping)
+        sums = np.array([part.value(cost) for part in settled(problem.objective)]) / problem.workload.repeat
+        return Solution(problem.objective.value(cost) / self.repeats, sums, mapping)

@@ -6,6 +6,7 @@ docs/model/integer-tiles.md."""
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from ...errors import Ended, Infeasible, SpecError
@@ -54,14 +55,14 @@ def integer_bound(
     """
     refuse_unbounded(problem)
     budget = budget or Budget()
-    proven = _Proven(compulsory(problem))
+    proven = [compulsory(problem)]
     try:
-        _raise(_attempt(problem, ExactOptions(), Stops(budget, watch or Watcher())), value, proven)
+        _raise(_attempt(problem, ExactOptions(), Stops(budget, watch or Watcher())), value, proven.append)
     except Stopped as stopped:
-        return min(proven.bound, value), stopped.ended
+        return min(max(proven), value), stopped.ended
     except MemoryError:
-        return min(proven.bound, value), budget.without_memory
-    return min(proven.bound, value), None
+        return min(max(proven), value), budget.without_memory
+    return min(max(proven), value), None
 
 
 def is_below(problem: Problem, bound: float, rules: Rules) -> bool:
@@ -89,36 +90,26 @@ def with_integer_bound(found: Result, budget: Budget, watch: Watcher | None = No
     return replace(found, certificate=certificate, seconds=found.seconds + time.monotonic() - began)
 
 
-class _Proven:
-    """The largest bound so far."""
-
-    def __init__(self, bound: float) -> None:
-        self.bound = bound
-
-    def rise(self, bound: float) -> None:
-        self.bound = max(self.bound, bound)
-
-
 def _attempt(problem: Problem, options: ExactOptions, stops: Stops) -> Attempt:
     return Attempt(problem, options, stops.watcher, stops.counts, stops.check, "integer")
 
 
-def _raise(attempt: Attempt, value: float, proven: _Proven) -> None:
-    """Raise a limit until the relaxation has something below it, or nothing below the value."""
+def _raise(attempt: Attempt, value: float, proven: Callable[[float], None]) -> None:
+    """Raise a limit until the relaxation has something below it, or nothing below the value. proven: hears of it."""
     most, repeats = value / attempt.repeats, attempt.repeats
     attempt.watcher.stage("bounding any integer tiles")
     try:
         bound = attempt.lower_bound(most * (1 + TIE))
-        proven.rise(bound * repeats)
+        proven(bound * repeats)
         for step in NEARER:
             limit = bound * (1 + step)
             if limit >= most * BELOW:
                 break
             try:
-                proven.rise(attempt.towards_least(limit) * repeats)
+                proven(attempt.towards_least(limit) * repeats)
                 return
             except Infeasible:
-                proven.rise(limit * repeats)
-        proven.rise(attempt.towards_least(most * BELOW) * repeats)
+                proven(limit * repeats)
+        proven(attempt.towards_least(most * BELOW) * repeats)
     except Infeasible:
-        proven.rise(value)
+        proven(value)

@@ -59,7 +59,7 @@ class Chain:
 
     def __init__(self, attempt: Attempt, places: list[CutPoint]) -> None:
         self.attempt = attempt
-        self.repeats, self.complete_space = attempt.repeats, attempt.complete_space
+        self.complete_space = attempt.complete_space
         self.places = places
         self.kinds = segments(attempt, places)
         self.different = list(dict.fromkeys(self.kinds))
