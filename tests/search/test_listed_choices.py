@@ -207,7 +207,7 @@ def test_choices_of_stores_go_with_spatial_ones_by_definition() -> None:
             s, columns = classes.signature, len(attempt.setting.columns)
             if not s.copy and not any(tensor.housed for tensor in s.tensors):
                 continue
-            explorer = Explorer(attempt.setting, classes, np.full(columns, np.inf), {}, pass_)
+            explorer = Explorer(attempt.setting, classes, np.full(columns, np.inf), {})
             for option in s.units:
                 spreads, found = classes.spreads(option), list(explorer._suited(option))
                 assert sorted(i for some, _ in found for i in some) == list(range(len(option.held)))

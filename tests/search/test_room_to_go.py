@@ -184,7 +184,7 @@ def rows_of(seed: int) -> Iterator[Row]:
     rng, attempt = Random(seed), Attempt(asked(seed), ExactOptions(), Watcher(), {}, lambda: None)
     for signature in attempt.signatures:
         limits = np.full(len(attempt.setting.columns), np.inf)
-        explorer = Explorer(attempt.setting, attempt.classes[signature], limits, {}, lambda: None)
+        explorer = Explorer(attempt.setting, attempt.classes[signature], limits, {})
         for option in signature.units:
             for expansion in explorer._batches(option, fused=False):
                 for _ in range(40):

@@ -171,7 +171,7 @@ def test_limits_among_few_spatial_choices_are_bounds(monkeypatch: pytest.MonkeyP
 def test_a_limit_that_was_not_tried_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mistake: the limit within which too many stay is taken for proven, though nothing was looked at."""
 
-    def wrong(setting: Setting, classes: RankClasses, limits: list[float], checkpoint: Callable[[], None]) -> float:
-        return next(n for n in limits if relaxation._spread(setting, classes, n, checkpoint) > 1)
+    def wrong(setting: Setting, classes: RankClasses, limits: list[float]) -> float:
+        return next(n for n in limits if relaxation._spread(setting, classes, n) > 1)
 
     assert any(climbed > plain * (1 + 1e-9) for climbed, plain in bounds(wrong, monkeypatch))

@@ -93,9 +93,9 @@ def test_pricing_choices() -> None:
     attempt = on("nvdla")
     classes = attempt.classes[attempt.signatures[0]]
     with pytest.raises(Enough):
-        Floors(attempt.setting, classes, after(1)).least()
+        Floors(attempt.setting, replace(classes, checkpoint=after(1))).least()
     with pytest.raises(Enough):
-        Keys().choices(Floors(attempt.setting, classes, after(1)))
+        Keys().choices(Floors(attempt.setting, replace(classes, checkpoint=after(1))))
 
 
 def test_pricing_one_choice_of_stores() -> None:

@@ -133,7 +133,7 @@ class ExploredRows(LeastCosts):
             loosest[kind] = np.maximum(loosest.get(kind, limit), limit)
         found = {}
         for (sig, i), limit in loosest.items():
-            found[sig, i] = Explorer(self.setting, self.classes[sig], limit, self.counts, self.checkpoint)
+            found[sig, i] = Explorer(self.setting, self.classes[sig], limit, self.counts)
             found[sig, i].wanted = wanted.get(sig, {})
         return found
 

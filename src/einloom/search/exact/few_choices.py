@@ -110,7 +110,7 @@ def _listed(quick: Attempt, signature: EinsumClass, few: Few, keys: Keys) -> tup
     thinned = {option: _thinned(quick, homely, option, some, few.alike) for option, some in spreads.items()}
     signature = replace(homely, units=tuple(thinned.values()))
     classes = FewSpreads(signature, quick.checkpoint, {thinned[option]: some for option, some in spreads.items()})
-    floors, found = Floors(quick.setting, classes, quick.checkpoint), []
+    floors, found = Floors(quick.setting, classes), []
     for option in signature.units:
         if classes.spreads(option):
             choices = keys.on(floors, option)
@@ -138,7 +138,7 @@ def _thinned(
         return option
     some = spreads[:: -(-len(spreads) // SAMPLED)]
     alone = replace(signature, units=(option,))
-    floors = Floors(quick.setting, FewSpreads(alone, quick.checkpoint, {option: some}), quick.checkpoint)
+    floors = Floors(quick.setting, FewSpreads(alone, quick.checkpoint, {option: some}))
     cost = np.concatenate([floors.of(option, held) for held in option.held])
     settled = objective_columns(quick.problem.machine, quick.setting.columns, cost, quick.problem.objective)
     values = _weighed(settled).reshape(len(option.held), -1).min(axis=1)

@@ -185,15 +185,15 @@ class LeastCosts:
     def _least_of(self, setting: Setting, sig: EinsumClass) -> float:
         """What an Einsum costs at least in every row that this pass knows of it."""
         if sig not in self.many:
-            return einsum_bound(setting, self.classes[sig], self.checkpoint)
+            return einsum_bound(setting, self.classes[sig])
         column = self.objectives.index(setting.objective)
         floor = float(min(self.least[i, column] for i, one in enumerate(self.signatures) if one == sig))
-        some = Floors(setting, self.many[sig].few(setting), self.checkpoint).least()
+        some = Floors(setting, self.many[sig].few(setting)).least()
         if setting.objective.name == "latency" and some <= floor * (1 + NEXT):
             return floor
         limits = [some * (1 + TIE), *(limit for step in RISING if (limit := floor * (1 + step)) > some), np.inf]
         for most in limits:
-            found = einsum_bound(setting, self.many[sig].near(setting, limit_of(most)), self.checkpoint, most)
+            found = einsum_bound(setting, self.many[sig].near(setting, limit_of(most)), most)
             if found <= most:
                 break
         return found
@@ -254,7 +254,7 @@ class LeastCosts:
                         self.least[at] = least
                         proven(self.bound)
 
-                    found[sig] = alone_bound(setting, self.classes[sig], self.least[i, column], self.checkpoint, rising)
+                    found[sig] = alone_bound(setting, self.classes[sig], self.least[i, column], rising)
                 self.least[i, column] = found[sig]
                 if not np.isfinite(found[sig]):
                     raise self._unmapped(i)
@@ -344,7 +344,7 @@ class LeastCosts:
         for i, sig in enumerate(self.signatures):
             self.watcher.stage("comparing choices", i, len(self.signatures))
             if sig not in found:
-                found[sig] = self._keys.choices(Floors(self.setting, self.classes[sig], self.checkpoint))
+                found[sig] = self._keys.choices(Floors(self.setting, self.classes[sig]))
             if found[sig] is None:
                 return None
         return [known for sig in self.signatures if (known := found[sig]) is not None]
@@ -361,8 +361,7 @@ class LeastCosts:
         for sig, least in zip(self.signatures, self.least, strict=True):
             if sig not in found:
                 self.checkpoint()
-                floors = Floors(self.setting, classes[sig], self.checkpoint)
-                found[sig] = self._keys.within(floors, cutoff, total - least)
+                found[sig] = self._keys.within(Floors(self.setting, classes[sig]), cutoff, total - least)
             if found[sig] is None:
                 return None
         return [known for sig in self.signatures if (known := found[sig]) is not None]

@@ -89,7 +89,7 @@ class SpatialLists:
 
     def _closely(self, setting: Setting, beside: Beside, classes: RankClasses) -> RankClasses:
         """Those that stay within a cutoff if the room of the memories counts, too."""
-        floors, found = Floors(setting, classes, self.every.checkpoint), {}
+        floors, found = Floors(setting, classes), {}
         for option in classes.signature.units:
             spreads = classes.spreads(option)
             good = np.zeros(len(spreads), bool)

@@ -40,7 +40,7 @@ def _alone(quick: Attempt, i: int) -> PmappingGroup:
     for share in SHARES:
         most = np.array([x * (1 + share) if x > 0 else np.inf for x in quick.least[i]])
         classes = _classes(quick, signature, most)
-        explorer = Explorer(quick.setting, classes, column_limits(quick.setting, *most), quick.counts, quick.checkpoint)
+        explorer = Explorer(quick.setting, classes, column_limits(quick.setting, *most), quick.counts)
         explorer.wanted = _apart(classes)
         blocks = [block for block in explorer.blocks() if not block.structure.backings and not block.structure.asks]
         best = [block.take(np.argmin(quick.cutoff.value(block.cost), keepdims=True)) for block in blocks]

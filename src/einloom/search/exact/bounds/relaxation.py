@@ -20,12 +20,7 @@ SLIDING = 300  # spatial choices under which windows slide, each some 20 ms
 ALONE_CUTOFFS = (1e-6, 0.1, 0.25, 0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 64.0, np.inf)
 
 
-def einsum_bound(
-    setting: Setting,
-    classes: RankClasses,
-    checkpoint: Callable[[], None] = lambda: None,
-    most: float = float("inf"),
-) -> float:
+def einsum_bound(setting: Setting, classes: RankClasses, most: float = float("inf")) -> float:
     """The least objective value of the Einsum's stores other than backing ones, fused loops and shared room ignored.
 
     A valid bound: any mapping of the Einsum inside a cascade places the same own stores under at least as many loops
@@ -34,66 +29,62 @@ def einsum_bound(
     choices, each of which has tables of its own, as long as few stay within it. Infinite if nothing fits. For latency
     the floor itself is nearly always attained and is returned; so it is where a store may be filled by another Einsum,
     which a row does not know. most: nothing above it is looked for."""
-    floor = Floors(setting, classes, checkpoint).least()
+    floor = Floors(setting, classes).least()
     if setting.objective.name == "latency" or any(tensor.joins for tensor in classes.signature.tensors):
         return floor
     limits = [floor * (1 + step) if np.isfinite(step) and floor > 0 else np.inf for step in RELAXATION_CUTOFFS]
-    best = _within(setting, classes, limits[0], checkpoint)
+    best = _within(setting, classes, limits[0])
     if best <= limits[0] or not np.isfinite(limits[0]):
         return max(best, floor)
     slides = setting.rules.sliding and any(tensor.slides for tensor in classes.signature.tensors)
-    if slides and _spread(setting, classes, floor * (1 + DIVES[1]), checkpoint) > SLIDING:
-        return max(_climbed(setting, classes, limits, checkpoint), floor)
-    known = _dived(setting, classes, floor, checkpoint) if most == np.inf else most
+    if slides and _spread(setting, classes, floor * (1 + DIVES[1])) > SLIDING:
+        return max(_climbed(setting, classes, limits), floor)
+    known = _dived(setting, classes, floor) if most == np.inf else most
     if np.isfinite(known):  # a row of the dive may leave less room than its stores need: then no choice is within it
-        best = _within(setting, classes, known, checkpoint)
+        best = _within(setting, classes, known)
         return max(best, floor) if best <= known or most < np.inf else max(known, floor)
     for limit in limits[1:]:
-        best = _within(setting, classes, limit, checkpoint)
+        best = _within(setting, classes, limit)
         if best <= limit:
             break
     return max(best, floor)
 
 
-def _spread(setting: Setting, classes: RankClasses, limit: float, checkpoint: Callable[[], None]) -> int:
+def _spread(setting: Setting, classes: RankClasses, limit: float) -> int:
     """How many spatial choices can stay within the limit."""
-    return Explorer(setting, classes, column_limits(setting, limit), {}, checkpoint).spread()
+    return Explorer(setting, classes, column_limits(setting, limit), {}).spread()
 
 
-def _climbed(setting: Setting, classes: RankClasses, limits: list[float], checkpoint: Callable[[], None]) -> float:
+def _climbed(setting: Setting, classes: RankClasses, limits: list[float]) -> float:
     """The least value of a row, or the last of these limits within which none is and few spatial choices can stay; the
     first was tried in vain."""
     last = limits[0]
     for limit in limits[1:]:
-        if _spread(setting, classes, limit, checkpoint) > SLIDING:
+        if _spread(setting, classes, limit) > SLIDING:
             break
         last = limit
-    return last if last == limits[0] else min(last, _within(setting, classes, last, checkpoint))
+    return last if last == limits[0] else min(last, _within(setting, classes, last))
 
 
-def _dived(setting: Setting, classes: RankClasses, floor: float, checkpoint: Callable[[], None]) -> float:
+def _dived(setting: Setting, classes: RankClasses, floor: float) -> float:
     """What some row costs, quickly found; infinite if none is."""
     quick = replace(setting, rules=replace(setting.rules, heuristic=True, deferral=False))
     for step in DIVES:
         limit = floor * (1 + step) if floor > 0 else np.inf
-        best = _within(quick, classes, limit, checkpoint)
+        best = _within(quick, classes, limit)
         if np.isfinite(best) or not np.isfinite(limit):
             return best * (1 + TIE)
     return float("inf")
 
 
-def _within(setting: Setting, classes: RankClasses, limit: float, checkpoint: Callable[[], None]) -> float:
+def _within(setting: Setting, classes: RankClasses, limit: float) -> float:
     """The least value of a row of the relaxation that stays within the limit; infinite without one."""
-    explorer = Explorer(setting, classes, column_limits(setting, limit), {}, checkpoint)
+    explorer = Explorer(setting, classes, column_limits(setting, limit), {})
     return float(min((_least(setting, rows.cost) for rows in explorer.relaxed()), default=np.inf))
 
 
 def alone_bound(
-    setting: Setting,
-    classes: RankClasses,
-    floor: float,
-    checkpoint: Callable[[], None] = lambda: None,
-    proven: Callable[[float], None] = lambda least: None,
+    setting: Setting, classes: RankClasses, floor: float, proven: Callable[[float], None] = lambda least: None
 ) -> float:
     """The least objective value of the Einsum with its backing stores, the room that they take and fused loops, its
     partners ignored; infinite if it has no mapping. floor: a lower bound of it. proven: hears of it as it rises.
@@ -102,7 +93,7 @@ def alone_bound(
     """
     for step in ALONE_CUTOFFS:
         limit = floor * (1 + step) if np.isfinite(step) and floor > 0 else np.inf
-        explorer = Explorer(setting, classes, column_limits(setting, limit), {}, checkpoint)
+        explorer = Explorer(setting, classes, column_limits(setting, limit), {})
         best = min((float(group.cost.min()) for group in explorer.blocks()), default=np.inf)
         if best <= limit:
             return max(best, floor)

@@ -35,7 +35,7 @@ class Groups:
 
     def __init__(self, attempt: Attempt) -> None:
         self.problem, self.signatures = attempt.problem, attempt.signatures
-        self.watch = attempt.counts, attempt.checkpoint
+        self.counts = attempt.counts
         space, machine = self.problem.mapspace, self.problem.machine
         self.whole = whole = self._crowded(attempt)
         self.components = TimedComponents.of(machine, whole.columns)
@@ -88,7 +88,7 @@ class Groups:
 
     def explorer(self, signature: EinsumClass, limits: FloatArray, kind: MemberKind) -> GroupExplorer:
         """What explores such members."""
-        return GroupExplorer(self.whole, self.classes[signature, kind.share], limits, *self.watch, kind)
+        return GroupExplorer(self.whole, self.classes[signature, kind.share], limits, self.counts, kind)
 
     # ---- bounds ---------------------------------------------------------------------------------------------------
 
@@ -127,8 +127,8 @@ class Groups:
             classes = self.classes[signature, share]
             if share is None or self.fewer(signature, classes):
                 continue
-            if Floors(setting, classes, self.watch[1]).least() < least:
-                least = min(least, einsum_bound(setting, classes, self.watch[1]))
+            if Floors(setting, classes).least() < least:
+                least = min(least, einsum_bound(setting, classes))
         return least
 
     @cached_property

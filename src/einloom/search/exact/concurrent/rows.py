@@ -6,7 +6,6 @@ when its group is complete, so its pmappings compete by every component until th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import field, replace
 from typing import Any, ClassVar
 
@@ -73,16 +72,10 @@ class GroupExplorer(Explorer):
     """
 
     def __init__(
-        self,
-        setting: Setting,
-        classes: RankClasses,
-        limits: FloatArray,
-        counts: dict[str, int],
-        checkpoint: Callable[[], None],
-        kind: MemberKind,
+        self, setting: Setting, classes: RankClasses, limits: FloatArray, counts: dict[str, int], kind: MemberKind
     ) -> None:
         setting = replace(setting, rules=replace(setting.rules, settled=False))
-        super().__init__(setting, classes, limits, counts, checkpoint)
+        super().__init__(setting, classes, limits, counts)
         self.kind = kind
         self.components = kind.components
         self.private = private(setting.machine, setting.columns, kind.components, kind.share)

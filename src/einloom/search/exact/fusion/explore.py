@@ -6,7 +6,7 @@ where each shared tensor is stored) and one row per choice of tiles and of every
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import field, replace
 from functools import partial
 from math import prod
@@ -192,26 +192,19 @@ class Explorer:
     shared tensor the keys of the relaxation's rows (`bounds/relaxed_rows.py`).
     """
 
-    def __init__(
-        self,
-        setting: Setting,
-        classes: RankClasses,
-        limits: FloatArray,
-        counts: dict[str, int],
-        checkpoint: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, setting: Setting, classes: RankClasses, limits: FloatArray, counts: dict[str, int]) -> None:
         self.setting = setting
         self.classes = classes
         self.signature = classes.signature
         self.limits = limits
         self.counts = counts
-        self.checkpoint = checkpoint
+        self.checkpoint = classes.checkpoint
         self.allowed: dict[int, Allowed] = {}
         self.counterparts: dict[int, Allowed] = {}
         self.found: dict[FusedTemplate, list[PmappingGroup]] = {}
         self._lattice = Lattice(classes.extents, classes.uneven, classes.loose)
         self._grids = TilingsByLoops(classes)
-        self.floors = Floors(setting, classes, checkpoint)
+        self.floors = Floors(setting, classes)
         self.wanted: Wanted = {}
         self.stacks: Stacks = {}
         self._bits: Bits = {}
@@ -262,7 +255,7 @@ class Explorer:
         for option in self.signature.units:
             for expansion in self._batches(option, fused=False):
                 self.checkpoint()
-                yield relaxed(expansion, self.checkpoint)
+                yield relaxed(expansion)
 
     # ---- rows below fused parts -----------------------------------------------------------------------------------
 
@@ -375,7 +368,7 @@ class Explorer:
         """For every place of a fused part, the complete rows below it."""
         contexts, memories = expansion.levels.contexts, range(expansion.levels.memories)
         ends = {memory: found for memory in memories if (found := self._ends(contexts, memory))}
-        table = sweep(expansion, min(ends), self.checkpoint) if ends else None
+        table = sweep(expansion, min(ends)) if ends else None
         for memory, prefixes in ends.items():
             assert table is not None
             levels = contexts.levels[memory]
@@ -383,7 +376,7 @@ class Explorer:
             rows = rows.take(np.flatnonzero(np.isin(rows.marks[:, CONTEXT], list(prefixes))))
             if not len(rows):
                 continue
-            rows = closed(expansion, rows, memory, self.checkpoint)
+            rows = closed(expansion, rows, memory)
             for (context, choice, placed), part in _split(rows):
                 own = levels[context].own if memory else frozenset()
                 fused = frozenset(t for t in own if not placed >> t & 1)
@@ -461,7 +454,7 @@ class Explorer:
             rows = pruner.front(rows, (), coming)
         if len(rows) > MANY:
             self.checkpoint()
-        below = Below(pruner, self._lattice, rows, coming, self.checkpoint)
+        below = Below(pruner, self._lattice, rows, coming)
         return Remainder(expansion.levels, choice, below, tuple(e.prices.links for e, _, _ in parts))
 
     def _group(self, option: UnitOption, place: Place, remainder: Remainder) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -29,10 +28,9 @@ FEW = 1 << 10  # spatial choices of which it is remembered what each store costs
 class Floors:
     """Least costs of the choices of one signature; every spatial choice of a unit is priced at once."""
 
-    def __init__(self, setting: Setting, classes: RankClasses, checkpoint: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, setting: Setting, classes: RankClasses) -> None:
         self.setting = setting
         self.classes = classes
-        self.checkpoint = checkpoint
         key = "floors", id(setting.machine), setting.columns, setting.slots
         self._fills: dict[tuple[str | None, int, int, int], FloatArray] = {}
         self._known: dict[object, Any] = classes.remembered.setdefault(key, {"machine": setting.machine})
@@ -87,13 +85,13 @@ class Floors:
         return Prices(self.links(option, self.classes.spreads(option)), self.setting.slots)
 
     def _worked_out(self, option: UnitOption, held: Placement) -> FloatArray:
-        self.checkpoint()
+        self.classes.checkpoint()
         prices = self._priced(option)
         inner = tuple(max(m for m, h in enumerate(held) if t in h) for t in range(len(self.classes.signature.tensors)))
         total = prices.leaf_cost(inner)
         for m in range(1, len(held)):
             for t in sorted(held[m]):
-                self.checkpoint()
+                self.classes.checkpoint()
                 parent = max((p for p in range(m) if t in held[p]), default=-1)
                 if parent >= 0:
                     total = total + self._filled(option, t, parent, m)
@@ -113,7 +111,7 @@ class Floors:
         """The same in the sums that make the objective [spatial choices, settled columns]."""
         cost, found = self.of(option, held), []
         for mine in slices(len(cost)):
-            self.checkpoint()
+            self.classes.checkpoint()
             found.append(self._valued(cost[mine]))
         return found[0] if len(found) == 1 else np.concatenate(found)
 

@@ -5,7 +5,6 @@ row). Rows are ordered once by what they are compared by, so that no sorting is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -25,21 +24,10 @@ ASKED = 1 << 18  # pairs from which on it is asked whether to go on before
 
 
 class Below:
-    """Answers for one set of rows; every boundary is worked out once. coming: what the fused part may add to them.
+    """Answers for one set of rows; every boundary is worked out once. coming: what the fused part may add to them."""
 
-    checkpoint: asked before many pairs whether to go on.
-    """
-
-    def __init__(
-        self,
-        pruner: Pruner,
-        lattice: Lattice,
-        rows: Rows,
-        coming: CostToGo | None,
-        checkpoint: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, pruner: Pruner, lattice: Lattice, rows: Rows, coming: CostToGo | None) -> None:
         self.pruner = pruner
-        self.checkpoint = checkpoint
         self.lattice = lattice
         values = pruner.values(rows, coming)
         order = np.lexsort(ranking(values))
@@ -106,7 +94,7 @@ class Below:
 
     def _some(self, x: IntArray, offset: int) -> tuple[IntArray, IntArray]:
         if len(x) * len(self.rows) > ASKED:
-            self.checkpoint()
+            self.pruner.pause()
         which, rows = self._fitting(x)
         if self.promises:
             kept = np.flatnonzero(self._kept(x[which], rows))

@@ -13,7 +13,7 @@ indexes alone moves above it (``lowering``). Neither is used for the variables o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import numpy as np
@@ -58,19 +58,19 @@ class PmappingTable:
     levels: dict[int, list[Rows]]
 
 
-def sweep(expansion: Expansion, outermost: int = 0, checkpoint: Callable[[], None] = lambda: None) -> PmappingTable:
+def sweep(expansion: Expansion, outermost: int = 0) -> PmappingTable:
     """The rows of all memories from the leaf out to `outermost`."""
-    return _Sweep(expansion, checkpoint).out_to(outermost)
+    return _Sweep(expansion).out_to(outermost)
 
 
-def relaxed(expansion: Expansion, checkpoint: Callable[[], None] = lambda: None) -> Rows:
+def relaxed(expansion: Expansion) -> Rows:
     """Rows with every own store placed and no backing store below the outermost memory, unfused."""
-    done = closed(expansion, sweep(expansion, 0, checkpoint).bases[0], 0, checkpoint)
+    done = closed(expansion, sweep(expansion).bases[0], 0)
     even = ~expansion.prices.uneven | np.array(expansion.prices.classes.windows, bool)
     return done.take(np.flatnonzero((expansion.prices.whole[even] % done.x[:, even] == 0).all(axis=1)))
 
 
-def closed(expansion: Expansion, rows: Rows, memory: int, checkpoint: Callable[[], None] = lambda: None) -> Rows:
+def closed(expansion: Expansion, rows: Rows, memory: int) -> Rows:
     """Complete rows as a boundary at `memory` sees them: open stores are charged, over loops inside the boundary.
 
     Rows with fresh stores go: charging those at once, or lowering the loops below them, is as good.
@@ -80,7 +80,7 @@ def closed(expansion: Expansion, rows: Rows, memory: int, checkpoint: Callable[[
     parts = [wrapped(rows.take(np.flatnonzero(ready & (rows.marks[:, OPEN] == 0))))]
     opened = np.flatnonzero(ready & (rows.marks[:, OPEN] != 0))
     for some in (opened[i : i + PART] for i in range(0, len(opened), PART)):
-        checkpoint()
+        expansion.classes.checkpoint()
         chosen, charged = rows.take(some), list[Rows]()
         absorbed = chosen.take(np.flatnonzero(chosen.marks[:, ABSORBED] > 0))
         for part in chain((absorbed,), (part for part, _ in expansion.ordered(chosen, every, memory, True))):
@@ -120,9 +120,9 @@ def gathered(parts: Iterable[tuple[Rows, bool]]) -> Iterator[tuple[Rows, bool]]:
 class _Sweep:
     """One way from the leaf outwards."""
 
-    def __init__(self, expansion: Expansion, checkpoint: Callable[[], None]) -> None:
+    def __init__(self, expansion: Expansion) -> None:
         self.expansion = expansion
-        self.checkpoint = checkpoint
+        self.checkpoint = expansion.classes.checkpoint
         self.levels = expansion.levels
         self.prices = expansion.prices
         self.pruner = expansion.pruner
