@@ -47,6 +47,14 @@ def after(calls: int) -> Callable[[], None]:
     return checkpoint
 
 
+def stopping(classes: RankClasses, calls: int) -> RankClasses:
+    """The same rank classes, whose spatial choices are listed, with such a checkpoint from now on."""
+    for option in classes.signature.units:
+        classes.spreads(option)
+    object.__setattr__(classes, "checkpoint", after(calls))
+    return classes
+
+
 def on(machine: str) -> Attempt:
     problem = Problem(load_workload("tileflow-cc3"), load_machine(machine), Mapspace(), Objective("latency"))
     return Attempt(problem, ExactOptions(), Watcher(), {}, lambda: None)
@@ -93,9 +101,9 @@ def test_pricing_choices() -> None:
     attempt = on("nvdla")
     classes = attempt.classes[attempt.signatures[0]]
     with pytest.raises(Enough):
-        Floors(attempt.setting, replace(classes, checkpoint=after(1))).least()
+        Floors(attempt.setting, stopping(classes, 1)).least()
     with pytest.raises(Enough):
-        Keys().choices(Floors(attempt.setting, replace(classes, checkpoint=after(1))))
+        Keys().choices(Floors(attempt.setting, stopping(classes, 1)))
 
 
 def test_pricing_one_choice_of_stores() -> None:
@@ -115,8 +123,9 @@ def test_growing_rows(attempt: Attempt) -> None:
     endless = np.full(len(attempt.setting.columns), np.inf)
     explorer = Explorer(attempt.setting, classes, endless, {})
     expansion = next(explorer._batches(classes.signature.units[0], fused=False))
+    stopping(classes, 2)
     with pytest.raises(Enough):
-        relaxed(expansion, after(2))
+        relaxed(expansion)
 
 
 def test_rows_grow_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

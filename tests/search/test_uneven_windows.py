@@ -143,7 +143,7 @@ def lowered(patch: pytest.MonkeyPatch) -> None:
 
     def rest(self):  # type: ignore[no-untyped-def]
         dims, tensors = range(len(self.prices.whole)), range(self.levels.tensors)
-        plain = [[self.classes.plain(t, d) and d not in self.classes.pinned for d in dims] for t in tensors]
+        plain = [[self.classes.plain[t][d] and d not in self.classes.pinned for d in dims] for t in tensors]
         return ~(self.prices.relevant & np.array(plain, bool).reshape(self.prices.relevant.shape))
 
     patch.setattr(Expansion, "rest", property(rest))

@@ -177,14 +177,7 @@ class Attempt(ExploredRows):
         return Serving(self.problem.workload, asking) if any(asking) else None
 
     def _joiner(self) -> Joiner:
-        return Joiner(
-            self.users,
-            self.setting,
-            tuple(axis.name for fanout in self.problem.machine.fanouts for axis in fanout.axes),
-            self._hopeless,
-            self.counts,
-            self.checkpoint,
-        )
+        return Joiner(self.users, self.setting, self._hopeless, self.counts, self.checkpoint)
 
     def _hopeless(self, step: JoinStep, cost: FloatArray, rows: IntArray) -> np.ndarray:
         """Partial costs that exceed the limit once every later Einsum adds what it costs at least."""

@@ -145,20 +145,21 @@ class ExploredRows(LeastCosts):
         """True if the Einsum may also run at the same time as others, by rows of another kind."""
         return False
 
-    def _allowed(self, position: int, found: list[list[PmappingGroup]]) -> dict[int, Allowed]:
+    def _allowed(self, position: int, found: dict[int, list[PmappingGroup]]) -> dict[int, Allowed]:
         """For each tensor that explored Einsums share with this one, the ways in which all of them store it."""
         workload = self.problem.workload
         allowed: dict[int, Allowed] = {}
         for t, tensor in enumerate(workload.einsums[position].tensors):
-            for other, blocks in enumerate(found):
-                if blocks and tensor in workload.einsums[other].tensors:
+            for other, blocks in found.items():
+                if tensor in workload.einsums[other].tensors:
                     keys = keys_of(workload, other, tensor, blocks)
                     allowed[t] = common(allowed[t], keys) if t in allowed else keys
         return allowed
 
     def _allowed_anywhere(self, positions: list[int], found: list[list[PmappingGroup]]) -> dict[int, Allowed]:
         """As `_allowed`, for several Einsums of one signature: what any may have, of the tensors known to all."""
-        every = [self._allowed(i, found) for i in positions]
+        known = {i: blocks for i, blocks in enumerate(found) if blocks}
+        every = [self._allowed(i, known) for i in positions]
         return {t: either(some[t] for some in every) for t in every[0] if all(t in some for some in every)}
 
     @property

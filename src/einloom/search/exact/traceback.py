@@ -53,7 +53,7 @@ def piece(workload: Workload, machine: Machine, position: int, block: PmappingGr
     remainder = int(block.remainder[row])
     links = variant.links[variant.remainder.source[remainder]]
     classes = links.classes
-    axis_names = tuple(axis.name for fanout in machine.fanouts for axis in fanout.axes)
+    axis_names = tuple(machine.axes)
     structure = block.structure
     left = {v: workload.extents[v] for v in variables}
     loops = []

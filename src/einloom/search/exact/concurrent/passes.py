@@ -19,7 +19,6 @@ from ....machine.levels import Fanout, Machine
 from ....mapping.tree import Mapping
 from ....problem import Objective
 from ..attempt import Attempt
-from ..bounds.arc_consistency import common, keys_of
 from ..bounds.choices import Choices, Keys
 from ..bounds.cutoff import TIE
 from ..einsums.classes import EinsumClass
@@ -144,17 +143,16 @@ class ConcurrentAttempt(Attempt):
         """The least seconds that every Einsum adds to the latency."""
         if self.sums.latency is not None:
             return self.candidates.seconds(self.least[:, self.sums.latency])
-        goal = Objective("latency")
-        setting = Setting.of(self.problem.machine, goal, (), self.setting.capacities, 0, self.options.rules)
-        known = {sig: self._least_of(setting, sig) for sig in set(self.signatures)}
-        return self.candidates.seconds(np.array([known[sig] for sig in self.signatures]))
+        return self.candidates.seconds(self._leasts(self.problem.machine, Objective("latency")))
 
     def _dynamic(self) -> FloatArray:
         """The least joules of every Einsum without leakage."""
         if not self.sums.watts:
             return self.least[:, self.sums.energy].copy()
-        machine = without_leakage(self.problem.machine)
-        goal = Objective("energy")
+        return self._leasts(without_leakage(self.problem.machine), Objective("energy"))
+
+    def _leasts(self, machine: Machine, goal: Objective) -> FloatArray:
+        """What every Einsum costs at least on a machine, alone or in a group."""
         setting = Setting.of(machine, goal, (), self.setting.capacities, 0, self.options.rules)
         known = {sig: self._least_of(setting, sig) for sig in set(self.signatures)}
         return np.array([known[sig] for sig in self.signatures])
@@ -286,17 +284,10 @@ class ConcurrentAttempt(Attempt):
         self, position: int, alone: list[list[PmappingGroup]], members: dict[int, list[MemberPmappings]]
     ) -> dict[int, Allowed]:
         """For each tensor of a member, the ways in which all explored Einsums that share it store it."""
-        workload = self.problem.workload
-        allowed: dict[int, Allowed] = {}
-        for t, tensor in enumerate(workload.einsums[position].tensors):
-            for other, blocks in enumerate(alone):
-                known = not self._grouped(other) or other in members
-                if other != position and known and tensor in workload.einsums[other].tensors:
-                    keys = keys_of(workload, other, tensor, [*blocks, *members.get(other, ())])
-                    allowed[t] = common(allowed[t], keys) if t in allowed else keys
-        return allowed
+        known = (i for i in range(len(alone)) if i != position and (i in members or not self._grouped(i)))
+        return super()._allowed(position, {i: [*alone[i], *members.get(i, ())] for i in known})
 
-    def _allowed(self, position: int, found: list[list[PmappingGroup]]) -> dict[int, Allowed]:
+    def _allowed(self, position: int, found: dict[int, list[PmappingGroup]]) -> dict[int, Allowed]:
         """As for a sequential cascade, but members may store what they share in ways of their own."""
         members = {self.problem.workload.einsums[i].name for i in self.candidates.members}
         shared = self.problem.workload.einsums[position].tensors
@@ -322,7 +313,6 @@ class ConcurrentAttempt(Attempt):
         return GroupJoiner(
             self.users,
             self.groups.whole,
-            tuple(axis.name for fanout in self.problem.machine.fanouts for axis in fanout.axes),
             self._hopeless,
             self.counts,
             self.checkpoint,

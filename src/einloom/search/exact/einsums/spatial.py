@@ -118,7 +118,8 @@ class RankClasses:
         )
 
     @cached_property
-    def _plain(self) -> tuple[tuple[bool, ...], ...]:
+    def plain(self) -> tuple[tuple[bool, ...], ...]:
+        """Per tensor and class: does the class index the tensor alone on its ranks?"""
         return tuple(
             tuple(all(t.simple_rank(v) is not None for v in group) for group in self.members)
             for t in self.signature.tensors
@@ -127,10 +128,6 @@ class RankClasses:
     def relevant(self, tensor: int, dimension: int) -> bool:
         """True if any variable of the class indexes the tensor."""
         return self.relevance[tensor][dimension]
-
-    def plain(self, tensor: int, dimension: int) -> bool:
-        """True if the class indexes the tensor alone on its ranks."""
-        return self._plain[tensor][dimension]
 
     @cached_property
     def _spreads(self) -> dict[UnitOption, tuple[SpatialChoice, ...]]:

@@ -220,18 +220,13 @@ class Completions:
                 access.tensor == einsum.output.tensor,
                 is_shared(workload, access.tensor),
                 self.joiner.still_needed(step, access.tensor),
-                tuple((access.rank_of(v), self._alone(position, access.tensor, v)) for v in einsum.variables),
+                tuple((access.rank_of(v), self.joiner.alone(access, v) is not None) for v in einsum.variables),
             )
             for access in einsum.accesses
         )
         served = self.joiner.serving and self.joiner.serving.knows(step, frame.name)
         extents = tuple(workload.extents[v] for v in einsum.variables)
         return id(self._rows[position]), step.before >> start, position - start, extents, tensors, served
-
-    def _alone(self, position: int, tensor: str, variable: str) -> bool:
-        access = self.joiner.workload.einsums[position].access(tensor)
-        rank = access.rank_of(variable)
-        return rank is not None and access.indices[rank].simple and self.joiner.workload.tied(tensor, rank)
 
     def _step(self, step: JoinStep, states: _States, most: int) -> _Joins:
         """All joins of a step. Raises TooMany where there are more than `most`."""

@@ -17,7 +17,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from ....dataclass import dataclass
-from ....workload.einsum import Workload
+from ....workload.einsum import Access, Workload
 from ..bounds.cutoff import Cutoff, settled
 from ..einsums.orders import JoinStep
 from ..einsums.users import Users, is_shared
@@ -29,7 +29,7 @@ from ..numerics.pareto import FloatArray, IntArray, pareto
 from ..numerics.row_table import RowTable
 from .compatibility import Axes, Compatibility, LiveTensor, Opened, OpenGroup
 from .lending import NONE as NONE_LENT
-from .lending import Lent, Loan, Part, Rank, lend
+from .lending import Lent, Loan, Part, Rank, lend, tile_of
 from .matching import Meeting, matching_pairs
 from .reservations import Reservations, Reserved, reserve, worst_moment
 
@@ -100,7 +100,6 @@ class Joiner:
 
     users: Users
     setting: Setting
-    axis_names: tuple[str, ...]
     hopeless: Callable[[JoinStep, FloatArray, IntArray], np.ndarray]
     counts: dict[str, int] = field(default_factory=dict)
     checkpoint: Callable[[], None] = lambda: None
@@ -196,18 +195,23 @@ class Joiner:
         for i, access in enumerate(einsum.accesses):
             if not self.several(access.tensor):
                 continue
-            memory, depth = block.structure.place(i)
-            ranks = []
-            for loop in block.structure.loops:
-                v = variables[loop.variable]
-                rank = access.rank_of(v)
-                alone = rank is not None and access.indices[rank].simple and self.workload.tied(access.tensor, rank)
-                ranks.append((rank, self.workload.extents[v]) if rank is not None and alone else None)
-            table[access.tensor] = LiveTensor(access.tensor, memory, depth, tuple(ranks))
+            over = (variables[loop.variable] for loop in block.structure.loops)
+            ranks = tuple(self.alone(access, v) for v in over)
+            table[access.tensor] = LiveTensor(access.tensor, *block.structure.place(i), ranks)
         return table
 
+    def alone(self, access: Access, variable: str) -> Rank | None:
+        """The rank of a tensor that a variable iterates alone, and its extent; None if there is none."""
+        rank = access.rank_of(variable)
+        alone = rank is not None and access.indices[rank].simple and self.workload.tied(access.tensor, rank)
+        return (rank, self.workload.extents[variable]) if rank is not None and alone else None
+
+    @cached_property
+    def _axis_names(self) -> tuple[str, ...]:
+        return tuple(self.setting.machine.axes)
+
     def axes(self, loops: tuple[FusedLoop, ...]) -> tuple[str | None, ...]:
-        return tuple(None if loop.axis is None else self.axis_names[loop.axis] for loop in loops)
+        return tuple(None if loop.axis is None else self._axis_names[loop.axis] for loop in loops)
 
     def follows(self, position: int, compatibility: Compatibility, block: PmappingGroup) -> bool:
         """Whether the block's rows may follow as far as groups of Einsums are concerned."""
@@ -431,7 +435,7 @@ class Joiner:
         for loan in (*before.loans, *filled):
             depth = block.structure.temporal(loan.depth)
             if loan.memory in self.setting.tracked and (loan in filled or depth >= before.depth):
-                bits = loan.tile(tiles)
+                bits = tile_of(loan.bits, loan.ranks, tiles)
                 bits = self._lent_standing(bits, block, loan in filled) if depth >= deepest else bits
                 yield Reserved(self.setting.tracked.index(loan.memory), depth, bits)
 
@@ -463,11 +467,7 @@ class Joiner:
         """Bits of the tensor's tile below the loops above its store; none if its room is taken for the whole run."""
         if self.workload.tensor(live.tensor).persistent:
             return np.zeros(len(tiles), np.int64)
-        bits = np.full(len(tiles), self.users.span(live.tensor) * self._width(live))
-        innermost = {rank: i for i, rank in enumerate(live.ranks[: live.depth]) if rank is not None}
-        for (_, extent), i in innermost.items():  # an input may lack the other loops
-            bits = bits // extent * tiles[:, i]
-        return np.asarray(bits)
+        return tile_of(self.users.span(live.tensor) * self._width(live), live.ranks[: live.depth], tiles)
 
     def _width(self, live: LiveTensor) -> int:
         """Bits of a value of the tensor in its memory, times the tiles that a store holds in turns."""

@@ -19,6 +19,15 @@ from ..numerics.pareto import IntArray
 Rank = tuple[int, int]  # of a tensor, by number; and its extent
 
 
+def tile_of(whole: int, ranks: tuple[Rank | None, ...], tiles: IntArray) -> IntArray:
+    """Bits of a tensor's tile for each choice of tiles [n, loops]. whole: of all of it; ranks: of the loops above, None
+    where one does not move it."""
+    bits = np.full(len(tiles), whole)
+    for (_, extent), i in {rank: i for i, rank in enumerate(ranks) if rank is not None}.items():
+        bits = bits // extent * tiles[:, i]
+    return np.asarray(bits)
+
+
 @dataclass(frozen=True, slots=True)
 class Loan:
     """A store for several readers while it is in use.
@@ -35,13 +44,6 @@ class Loan:
     bits: int
     crossed: bool = False
     met: bool = False
-
-    def tile(self, tiles: IntArray) -> IntArray:
-        """Bits of its tile for each choice of tiles [n, loops]."""
-        bits = np.full(len(tiles), self.bits)
-        for (_, extent), i in {rank: i for i, rank in enumerate(self.ranks) if rank is not None}.items():
-            bits = bits // extent * tiles[:, i]
-        return np.asarray(bits)
 
     def same(self, other: Loan) -> bool:
         """True if an Einsum whose part is in `other` has its part in this one."""

@@ -185,7 +185,7 @@ class Expansion:
             return np.ones_like(self.prices.relevant)
         dims, tensors = range(len(self.prices.whole)), range(self.levels.tensors)
         moves = [d not in self.classes.pinned and not self.classes.windows[d] for d in dims]
-        plain = [[self.classes.plain(t, d) and moves[d] for d in dims] for t in tensors]
+        plain = [[self.classes.plain[t][d] and moves[d] for d in dims] for t in tensors]
         return np.asarray(~(self.prices.relevant & np.array(plain, bool).reshape(self.prices.relevant.shape)))
 
     def below_kept(self, memory: int) -> NDArray[np.bool_] | None:

@@ -97,11 +97,9 @@ class Subcascade(Attempt):
         return None
 
     def _joiner(self) -> Joiner:
-        base = super()._joiner()
         return SubcascadeJoiner(
             self.users,
             self.setting,
-            base.axis_names,
             self._hopeless,
             self.counts,
             self.checkpoint,
