@@ -11,7 +11,7 @@ from ..einsums.spatial import RankClasses
 from ..fusion.explore import Explorer
 from ..fusion.floors import Floors
 from ..model import Setting
-from ..prices.columns import leakage, objective_columns
+from ..prices.columns import objective_columns
 from .cutoff import TIE
 
 RELAXATION_CUTOFFS = (1e-9, 0.03, 0.08, 0.15, 0.25, 0.4, 0.6, 0.85, 1.2, 1.6, 2.2, 3.0, 4.5, 8.0, 20.0, 100.0, np.inf)
@@ -107,7 +107,7 @@ def column_limits(setting: Setting, limit: float, latency: float | None = None) 
     beside latency, the other one `latency`."""
     if latency is None and setting.objective.name != "energy":
         return np.full(len(setting.columns), limit)
-    watts = leakage(setting.machine)
+    watts = setting.machine.leakage
     alone = limit / watts if watts > 0 else np.inf
     return np.array([limit if c.kind == "energy" else alone if latency is None else latency for c in setting.columns])
 

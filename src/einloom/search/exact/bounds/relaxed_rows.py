@@ -15,7 +15,7 @@ from ....workload.einsum import Workload
 from ..einsums.classes import EinsumClass
 from ..fusion.explore import Allowed, PmappingGroup
 from ..numerics.pareto import FloatArray
-from .arc_consistency import Consistency, keys_of
+from .arc_consistency import Consistency, either, keys_of
 from .cutoff import Cutoff
 from .neighbour_bounds import NeighbourBounds
 
@@ -52,12 +52,8 @@ class Left:
     def keys(self, signature: EinsumClass, positions: list[int]) -> dict[int, Allowed]:
         """Per shared tensor of a signature the keys that any of its Einsums has, with the smallest tiles of as many
         trips."""
-        found: dict[int, Allowed] = {}
-        for t, tensor in enumerate(signature.tensors):
-            if tensor.fusable:
-                found[t] = {}
-                for i in positions:
-                    name = self.workload.einsums[i].tensors[t]
-                    for shape, numbers in keys_of(self.workload, i, name, self.rows[i]).items():
-                        found[t][shape] = np.union1d(found[t].get(shape, numbers), numbers)
-        return found
+        names = {i: self.workload.einsums[i].tensors for i in positions}
+        return {
+            t: either(keys_of(self.workload, i, names[i][t], self.rows[i]) for i in positions)
+            for t in signature.fusable
+        }

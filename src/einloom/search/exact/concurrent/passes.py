@@ -27,7 +27,6 @@ from ..joining.join import ChosenRow, Joiner
 from ..model import Setting
 from ..numerics.pareto import FloatArray
 from ..numerics.uneven import Tiling
-from ..prices.columns import leakage
 from ..traceback import Piece, Where, tree
 from .candidates import Candidate, Candidates, drains
 from .groups import Groups
@@ -87,7 +86,7 @@ class ConcurrentAttempt(Attempt):
         if not self.groups.timed:
             return Sums(0, None, 0.0)
         at = {objective.name: i for i, objective in enumerate(self.objectives)}
-        return Sums(at.get("energy"), at.get("latency"), leakage(self.problem.machine))
+        return Sums(at.get("energy"), at.get("latency"), self.problem.machine.leakage)
 
     # ---- bounds ---------------------------------------------------------------------------------------------------
 

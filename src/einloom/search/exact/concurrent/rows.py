@@ -20,7 +20,6 @@ from ..fusion.explore import Explorer, Origin, PmappingGroup, Remainder
 from ..fusion.templates import FusedTemplate, OwnStore
 from ..model import Setting
 from ..numerics.pareto import FloatArray, IntArray
-from ..prices.columns import leakage
 from .candidates import TimedComponents, drains, kept_apart, may_be_apart
 from .shares import AxisShare, private
 
@@ -123,7 +122,7 @@ class GroupExplorer(Explorer):
         energy, busy = block.cost[:, 0], np.ascontiguousarray(block.cost[:, 1 : 1 + width])
         alone = np.zeros(len(block)) if share is None else block.cost[:, -1]
         seconds = np.min([self._weighed(busy, alone, component) + more for component, more in self.kind.bounds], axis=0)
-        total = energy + leakage(self.setting.machine) * seconds
+        total = energy + self.setting.machine.leakage * seconds
         settled = {"energy": total[:, None], "latency": seconds[:, None], "traffic": energy[:, None]}
         return MemberPmappings(
             block.structure,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....mapspace.divisors import divisors
+from ....once import once_each
 from ...resources import growth_left
 from ..numerics.pareto import IntArray
 
@@ -58,8 +59,6 @@ class Runs:
     ) -> None:
         self.runs, self.rows, self.counts, self.checkpoint = runs, rows, counts, checkpoint
         self._every: dict[int, tuple[list[SpatialChoice], IntArray, IntArray]] = {}
-        self._most: dict[tuple[int, Row], tuple[int, int]] = {}
-        self._kept: dict[tuple[int, Row], IntArray] = {}
 
     def listed(self, extents: Row) -> list[SpatialChoice]:
         """All of them. Raises TooManyChoices, before any is listed, if memory is not left for so many."""
@@ -71,7 +70,7 @@ class Runs:
             rows, together, _ = self._every[r]
             longer: list[tuple[SpatialChoice, Row]] = []
             for before, left in watched(found, self.checkpoint):
-                best = self._best(r, left)
+                best = self.most(r, left)[2]
                 after = map(tuple, (np.array(left) // together[best]).tolist())
                 longer += [((*before, *rows[i]), rest) for i, rest in zip(best.tolist(), after, strict=True)]
             found = longer
@@ -115,7 +114,7 @@ class Runs:
         """(places in `left`, numbers of choices on run `r` that may follow there), many at a time."""
         places, numbers, size = list[IntArray](), list[IntArray](), 0
         for i, one in enumerate(map(tuple, left.tolist())):
-            best = self._best(r, one)
+            best = self.most(r, one)[2]
             places.append(np.full(len(best), i))
             numbers.append(best)
             size += len(best)
@@ -125,34 +124,23 @@ class Runs:
         if size:
             yield np.concatenate(places), np.concatenate(numbers)
 
-    def most(self, r: int, left: Row) -> tuple[int, int]:
-        """The most instances that count on run number `r` and those after it, and how many choices have so many."""
+    @once_each
+    def most(self, r: int, left: Row) -> tuple[int, int, IntArray]:
+        """(the most instances that count on run number `r` and those after it, how many choices have so many, the
+        numbers of those on the run that begin them), of what is left."""
         if r == len(self.runs):
-            return 1, 1
-        if (r, left) not in self._most:
-            self.checkpoint()
-            which, counted, ways = self._open(r, left)
-            least = int(counted.max(initial=0))
-            full = counted == least
-            self._most[r, left] = least, int(ways[full].sum())
-            self._kept[r, left] = which[full]
-        return self._most[r, left]
-
-    def _best(self, r: int, left: Row) -> IntArray:
-        """Numbers of the choices on a run that keep the most instances."""
-        self.most(r, left)
-        return self._kept[r, left]
-
-    def _open(self, r: int, left: Row) -> tuple[IntArray, IntArray, IntArray]:
-        """(numbers of the choices on a run, instances that count on it and after it at most, how often) of what is
-        left."""
+            return 1, 1, np.zeros(0, np.int64)
+        self.checkpoint()
         _, together, counted = self._every[r]
         which = np.flatnonzero((np.array(left, np.int64) % together == 0).all(axis=1))
-        if r + 1 == len(self.runs):
-            return which, counted[which], np.ones(len(which), np.int64)
-        after = map(tuple, (np.array(left, np.int64) // together[which]).tolist())
-        rest = np.array([self.most(r + 1, one) for one in after], np.int64).reshape(-1, 2)
-        return which, counted[which] * rest[:, 0], rest[:, 1]
+        total, ways = counted[which], np.ones(len(which), np.int64)
+        if r + 1 < len(self.runs):
+            after = map(tuple, (np.array(left, np.int64) // together[which]).tolist())
+            rest = np.array([self.most(r + 1, one)[:2] for one in after], np.int64).reshape(-1, 2)
+            total, ways = total * rest[:, 0], rest[:, 1]
+        most = int(total.max(initial=0))
+        full = total == most
+        return most, int(ways[full].sum()), which[full]
 
     def _on(self, r: int, extents: Row) -> tuple[list[SpatialChoice], IntArray, IntArray]:
         """The choices on a run, what its axes take together, and the instances that count; of those that take the same

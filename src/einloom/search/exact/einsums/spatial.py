@@ -160,14 +160,12 @@ class RankClasses:
         """Runs of axes on which all spatial choices of a unit are listed one by one, if there are such."""
         return None if any(self.uneven) else _even_runs(self, option)
 
+    @once_each
     def instances(self, option: UnitOption) -> IntArray:
         """The instances of every spatial choice [choices, axes, classes]."""
-        known = self.remembered.setdefault("instances", {})
-        if option not in known:
-            spreads = self.spreads(option)
-            axes = sum(axis.fanout < option.fanouts for axis in self.signature.axes)
-            known[option] = np.array(spreads, np.int64).reshape(len(spreads), axes, len(self.members))
-        return np.asarray(known[option])
+        spreads = self.spreads(option)
+        axes = sum(axis.fanout < option.fanouts for axis in self.signature.axes)
+        return np.array(spreads, np.int64).reshape(len(spreads), axes, len(self.members))
 
     @once_each
     def fewer(self, option: UnitOption) -> dict[SpatialChoice, SpatialChoice]:

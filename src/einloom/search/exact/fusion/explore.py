@@ -51,18 +51,14 @@ MANY = 4096  # rows of a block that are worth reducing before the blocks of one 
 SPARE = 2  # pairs of stores and of spatial loops that are looked at together, for one that is wanted
 
 
+@once_each
 def keeps_tiles(classes: RankClasses, held: Placement, fused: frozenset[int]) -> bool:
     """True if own stores in the last memory of `held`, which backs nothing, may stay as they are in all iterations of
     some fused loop: each tensor lacks its variable."""
-    if not fused:
-        return False
-    key = "keeps tiles", held, fused
-    if key not in classes.remembered:
-        tensors, extents = classes.signature.tensors, classes.signature.extents
-        backed = [t for t in classes.signature.fusable if backing(held, t) > 0]
-        looped = frozenset(v for t in backed for v in tensors[t].variables if extents[v] > 1)
-        classes.remembered[key] = bool(backed) and all(looped - tensors[t].variables for t in fused)
-    return bool(classes.remembered[key])
+    tensors, extents = classes.signature.tensors, classes.signature.extents
+    backed = [t for t in classes.signature.fusable if backing(held, t) > 0]
+    looped = frozenset(v for t in backed for v in tensors[t].variables if extents[v] > 1)
+    return bool(fused and backed) and all(looped - tensors[t].variables for t in fused)
 
 
 def spread_between(classes: RankClasses, option: UnitOption, held: Placement, upper: SpatialChoice) -> bool:
@@ -113,16 +109,13 @@ def _gathered(wanted: NDArray[np.bool_], some: IntArray) -> Iterator[IntArray]:
     yield np.concatenate(mine)
 
 
+@once_each
 def _free_between(classes: RankClasses, option: UnitOption, held: Placement) -> NDArray[np.bool_]:
     """Mask of the spatial choices without a loop as in `spread_between`."""
-    key = "free between", option, held
-    if key not in classes.remembered:
-        visible = [axis for axis in classes.signature.axes if axis.fanout < option.fanouts]
-        above = [i for i, axis in enumerate(visible) if axis.fanout < option.above[len(held) - 1]]
-        uppers = (tuple(spread[i] for i in above) for spread in classes.spreads(option))
-        free = [not spread_between(classes, option, held, upper) for upper in uppers]
-        classes.remembered[key] = np.array(free, bool)
-    return np.asarray(classes.remembered[key])
+    visible = [axis for axis in classes.signature.axes if axis.fanout < option.fanouts]
+    above = [i for i, axis in enumerate(visible) if axis.fanout < option.above[len(held) - 1]]
+    uppers = (tuple(spread[i] for i in above) for spread in classes.spreads(option))
+    return np.array([not spread_between(classes, option, held, upper) for upper in uppers], bool)
 
 
 def numbered(tiles: IntArray, shape: Shape, sizes: tuple[int, ...]) -> IntArray:

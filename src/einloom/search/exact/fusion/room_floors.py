@@ -106,7 +106,7 @@ class RoomFloors:
         """Of some spatial choices what there is to move into a store if an element serves once, what that costs an
         element, and what is counted already."""
         t, parent, m = store
-        price, skipped = (one[which] for one in prices.link(t, parent, m))
+        price, skipped = (one[which] for one in prices.links.link(t, parent, m))
         copies = instances[:, ~prices.relevant[t]].prod(axis=1)
         free = prices.elements(t) * skipped + prices.least(t, parent, m)[which]
         return self.unit.met(t)[1] * (1 - ROUNDED) / copies, price, free

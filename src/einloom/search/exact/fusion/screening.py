@@ -102,7 +102,7 @@ class Screen:
         )
         key = store.tensor, store.memory, parent, again
         if key not in self._moves:
-            price, skipped = prices.link(store.tensor, parent, store.memory)
+            price, skipped = prices.links.link(store.tensor, parent, store.memory)
             once = prices.elements(store.tensor)
             self._moves[key] = once * 2**again * price[self.choice] - once * skipped[self.choice]
         return self._moves[key]

@@ -177,7 +177,7 @@ class Stacker:
 
     def structures(self) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
         """Every structure once, with its own stores."""
-        backed = frozenset(t for t in self.classes.signature.fusable if self._backing(t) > 0)
+        backed = frozenset(t for t in self.classes.signature.fusable if backing(self.held, t) > 0)
         if not all((0, ()) in shapes for t, shapes in self.welcome.items() if t not in backed):
             return
         if self.memory == 0:
@@ -196,22 +196,16 @@ class Stacker:
 
     def _outside(self, tensor: int) -> tuple[FusedLoop, ...]:
         """The spatial loops above the memory that backs the tensor: all of them stand above its store."""
-        return tuple(x for m in range(1, self._backing(tensor) + 1) for x in self._between(m))
-
-    def _backing(self, tensor: int) -> int:
-        return backing(self.held, tensor)
+        return tuple(x for m in range(1, backing(self.held, tensor) + 1) for x in self._between(m))
 
     @cached_property
-    def _backs(self) -> tuple[frozenset[int], ...]:
+    def _backed(self) -> tuple[frozenset[int], ...]:
         """Per memory the tensors that it backs on chip."""
-        backs = {t: self._backing(t) for t in self.classes.signature.fusable}
+        backs = {t: backing(self.held, t) for t in self.classes.signature.fusable}
         return tuple(frozenset(t for t, m in backs.items() if m == memory > 0) for memory in range(len(self.held)))
 
-    def _backed(self, memory: int) -> frozenset[int]:
-        return self._backs[memory]
-
     def _own(self, memory: int) -> frozenset[int]:
-        return self.fused if memory == self.memory else self.held[memory] - self._backed(memory)
+        return self.fused if memory == self.memory else self.held[memory] - self._backed[memory]
 
     @cached_property
     def _simple(self) -> tuple[frozenset[int], ...]:
@@ -261,10 +255,10 @@ class Stacker:
             yield from self._cross(at)
         for t in sorted(at.left):
             left = at.left - {t}
-            last = t in self._backed(at.memory) and at.waiting == {t} and not left and at.memory == self.memory
+            last = t in self._backed[at.memory] and at.waiting == {t} and not left and at.memory == self.memory
             if at.after(t, last):
                 continue
-            if t in self._backed(at.memory):
+            if t in self._backed[at.memory]:
                 if not self._hoistable(at) or (at.waiting == {t} and not self._closes(at, left)):
                     continue
                 if any(s.part and s.depth == depth and s.memory < at.memory for s in at.stores):
@@ -311,7 +305,7 @@ class Stacker:
     def _lent(self, tensor: int, at: Stack) -> Iterator[OwnStore]:
         """The stores of a tensor for several readers that may stand here (rule 8), one for each part in them."""
         parts, depth = self.classes.signature.tensors[tensor].parts, len(at.loops)
-        if not parts or self._backing(tensor) > 0 or any(tensor in held for held in self.held[1 : at.memory]):
+        if not parts or backing(self.held, tensor) > 0 or any(tensor in held for held in self.held[1 : at.memory]):
             return
         inner = next((x.variable for x in reversed(at.loops) if x.axis is None), None)
         beside = [s.memory for s in at.stores if s.depth == depth] + [m for _, m, d in at.backs if d == depth]
@@ -330,7 +324,7 @@ class Stacker:
         """True if the last stores are backing ones, or own stores further in that all keep their tile (others
         are inside the Einsum)."""
         mine = [s for s in at.stores if s.memory == self.memory]
-        return bool(self._backed(self.memory)) or all(s.over for s in mine)
+        return bool(self._backed[self.memory]) or all(s.over for s in mine)
 
     def _closes(self, at: Stack, left: frozenset[int]) -> bool:
         """True if the last backing store may stand here: no loop follows, and every own store of the same memory stands
@@ -384,7 +378,7 @@ class Stacker:
         found = {}
         for t, shapes in self.welcome.items():
             spatial = Counter(self._above(t, self._outside(t)))
-            mine = (loops for memory, loops in shapes if memory == self._backing(t))
+            mine = (loops for memory, loops in shapes if memory == backing(self.held, t))
             good = [loops for loops in mine if Counter(x for x in loops if x[1] is not None) == spatial]
             found[t] = frozenset(loops[:depth] for loops in good for depth in range(len(loops) + 1))
         return found
@@ -418,7 +412,7 @@ class Stacker:
     def _cross(self, at: Stack) -> Iterator[tuple[FusedTemplate, tuple[OwnStore, ...]]]:
         """On to the next memory, under the spatial loops of the fanouts between."""
         new = at.memory + 1
-        left = self._backed(new) | self._own(new)
+        left = self._backed[new] | self._own(new)
         for between in self._orders(new):
             loops = (*at.loops, *between)
             if not between or (self._linking(at.waiting) and self._leads(loops, at.waiting)):

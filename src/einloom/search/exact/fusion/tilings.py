@@ -6,6 +6,7 @@ Structures with the same loops share a grid, whatever stores stand between."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from ....cost.formulas import terms
 from ....mapspace.divisors import divisors
+from ....once import once_each
 from ..einsums.classes import EinsumClass
 from ..einsums.runs import SpatialChoice
 from ..einsums.spatial import RankClasses
@@ -48,17 +50,14 @@ class Tilings:
             self._known[key] = make()
         return self._known[key]
 
-    @property
+    @cached_property
     def trips(self) -> IntArray:
         """Trips of the loops [n, loops]."""
-        make = lambda: trips_of_loops(self.classes.signature.extents, self.loops, self.tiles)  # noqa: E731
-        return np.asarray(self.once("trips", make), np.int64)
+        return trips_of_loops(self.classes.signature.extents, self.loops, self.tiles)
 
+    @once_each
     def below(self, depth: int) -> IntArray:
         """Extents per class below the first `depth` loops."""
-        return np.asarray(self.once(("x", depth), lambda: self._below(depth)), np.int64)
-
-    def _below(self, depth: int) -> IntArray:
         if depth == 0:
             return np.tile(np.array(self.classes.extents, np.int64), (len(self), 1))
         x = self.below(depth - 1).copy()
@@ -83,13 +82,13 @@ class Tilings:
 
     def _moves(self, prices: Prices, choice: int, store: OwnStore, parent: int) -> FloatArray:
         spread = np.full(len(self), choice, np.int64)
-        price, skipped = prices.link(store.tensor, parent, store.memory)
+        price, skipped = prices.links.link(store.tensor, parent, store.memory)
         moved = prices.moved(store.tensor, self.below(store.depth), spread, store.memory) // self._kept(store)
         return np.asarray(moved[:, None] * price[choice] - prices.elements(store.tensor) * skipped[choice])
 
     def _moves_uneven(self, prices: Prices, choice: int, store: OwnStore, parent: int) -> FloatArray:
         """The same where tiles need not divide: side by side, each loop counted as it is."""
-        parts, skipped = prices.parts(store.tensor, parent, store.memory)
+        parts, skipped = prices.links.parts(store.tensor, parent, store.memory)
         pieces = prices.pieces(store.tensor, self.below(store.depth))
         cost = np.tile(-prices.elements(store.tensor) * skipped[choice], (len(self), 1))
         for part in parts:

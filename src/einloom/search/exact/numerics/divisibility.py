@@ -55,8 +55,8 @@ class Lattice:
         total = np.zeros(len(x), np.int64)
         for d, values in enumerate(self.values):
             if len(values) > 1:
-                table = self._dense[d]
-                total += table[x[:, d]] if table is not None else self._sparse(d, x[:, d])
+                table, mine = self._dense[d], x[:, d]
+                total += self._tables[d][np.searchsorted(values, mine)] if table is None else table[mine]
         return total
 
     def numbers(self, x: IntArray) -> IntArray | None:
@@ -80,9 +80,6 @@ class Lattice:
                 table[values] = codes
             found.append(table)
         return found
-
-    def _sparse(self, d: int, x: IntArray) -> IntArray:
-        return self._tables[d][np.searchsorted(self.values[d], x)]
 
     def pairs(self, inner: ByClass, outer: IntArray) -> tuple[IntArray, IntArray]:
         """(row of `outer`, row of `inner`) of all pairs, in this order, in which loops may cut every extent of `outer`

@@ -22,31 +22,26 @@ def every(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     >>> every(np.array([[True, True], [True, False]])).tolist()
     [True, False]
     """
-    if len(mask) < MANY or not mask.shape[1]:
-        return np.asarray(mask.all(axis=1))
-    found = mask[:, 0].copy()
-    for column in range(1, mask.shape[1]):
-        found &= mask[:, column]
-    return found
+    return _reduced(np.logical_and, mask)
 
 
 def largest(values: NDArray[Any]) -> NDArray[Any]:
     """The largest number of every row [n, columns], of which there is at least one."""
-    if len(values) < MANY:
-        return np.asarray(values.max(axis=1))
-    found = values[:, 0].copy()
-    for column in range(1, values.shape[1]):
-        np.maximum(found, values[:, column], out=found)
-    return found
+    return _reduced(np.maximum, values)
 
 
 def multiplied(values: NDArray[np.int64]) -> NDArray[np.int64]:
     """The product of every row [n, columns]; 1 without columns."""
+    return _reduced(np.multiply, values)
+
+
+def _reduced(function: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+    """A function of two numbers over every row [n, columns]."""
     if len(values) < MANY or not values.shape[1]:
-        return np.asarray(values.prod(axis=1))
+        return np.asarray(function.reduce(values, axis=1))
     found = values[:, 0].copy()
     for column in range(1, values.shape[1]):
-        found *= values[:, column]
+        function(found, values[:, column], out=found)
     return found
 
 

@@ -101,10 +101,10 @@ class RoomToGo:
         count = np.broadcast_to(reached, len(every)).astype(np.float64)
         whole = ceil(prices.whole, links.instances[self.memory])[:, list(lacks)].prod(axis=1).astype(np.float64)
         if not prices.uneven.any():
-            price = count[:, None] * prices.link(t, parent, self.memory)[0]
+            price = count[:, None] * prices.links.link(t, parent, self.memory)[0]
             return Refetch(lacks, whole[:, None] * price, price, whole)
         price, once = np.zeros((2, len(every), len(links.columns)))
-        for part in prices.parts(t, parent, self.memory)[0]:
+        for part in prices.links.parts(t, parent, self.memory)[0]:
             least, more = count, count
             for d, entries in prices.least_entries(part, t, self.memory):
                 least = least * entries

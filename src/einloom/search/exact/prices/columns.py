@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ....cost.formulas import terms
 from ....dataclass import dataclass
 from ....machine.levels import Fanout, Machine, Toll
+from ....once import once_each
 from ....problem import Objective
 from ..einsums.classes import AxisSignature, UnitOption
 from ..einsums.runs import SpatialChoice
@@ -87,18 +88,12 @@ _ACTIONS: dict[Way, tuple[Action, Action]] = {"down": ("read", "write"), "up": (
 """Way of an element -> what it is to the memory further out, and to the one further in."""
 
 
-def leakage(machine: Machine) -> float:
-    """Watts of all instances together."""
-    return machine.leakage
-
-
 def columns(machine: Machine, objective: Objective) -> tuple[Column, ...]:
     """The columns that decide an objective: every pruning compares all of them."""
     found: list[Column] = []
-    leaks = leakage(machine) > 0
     if objective.name not in ("latency", "traffic"):
         found.append(Column("energy"))
-    if objective.name not in ("energy", "traffic") or (objective.name == "energy" and leaks):
+    if objective.name not in ("energy", "traffic") or (objective.name == "energy" and machine.leakage > 0):
         for i, memory in enumerate(machine.memories):
             ports: list[Literal["shared", "read", "write"]] = []
             if memory.ports == "shared":
@@ -276,6 +271,7 @@ class LinkPrices:
     def place(self, memory: int | None) -> int:
         return len(self.above) if memory is None else memory
 
+    @once_each
     def link(self, tensor: int, parent: int, child: int | None) -> tuple[FloatArray, FloatArray]:
         """(cost per element moved, cost of the first results that are not read back), per choice and column.
 
@@ -309,6 +305,7 @@ class LinkPrices:
         in."""
         return [(fanout, joined, row[:, d]) for fanout, joined, row in self._axes if top <= fanout < bottom]
 
+    @once_each
     def parts(self, tensor: int, parent: int, child: int | None) -> tuple[tuple[LinkCharge, ...], FloatArray]:
         """As `link`, where tiles need not divide: the price side by side, and the cost of the first results that are
         not read back."""
@@ -497,7 +494,7 @@ def objective_columns(machine: Machine, cols: tuple[Column, ...], cost: FloatArr
         return np.ascontiguousarray(cost[:, :1])
     if objective.name == "latency":
         return latency[:, None]
-    energy = cost[:, 0] + leakage(machine) * latency
+    energy = cost[:, 0] + machine.leakage * latency
     if objective.name == "energy":
         return energy[:, None]
     return np.stack([energy, latency], axis=1)

@@ -283,22 +283,12 @@ class Prices:
         m = self.links.above.index(outer)
         return int(self.links.instances[memory][0, d] // self.links.instances[m][0, d])
 
-    @once_each
-    def link(self, tensor: int, parent: int, child: int | None) -> tuple[FloatArray, FloatArray]:
-        """As `LinkPrices.link`, remembered."""
-        return self.links.link(tensor, parent, child)
-
-    @once_each
-    def parts(self, tensor: int, parent: int, child: int | None) -> tuple[tuple[LinkCharge, ...], FloatArray]:
-        """As `LinkPrices.parts`, remembered."""
-        return self.links.parts(tensor, parent, child)
-
     def together(self, tensor: int, parent: int, child: int) -> tuple[FloatArray, FloatArray]:
         """(price per element, cost of first results that are not read back); with uneven tiles, as if no instance
         shared anything."""
         if not self.uneven.any():
-            return self.link(tensor, parent, child)
-        parts, skipped = self.parts(tensor, parent, child)
+            return self.links.link(tensor, parent, child)
+        parts, skipped = self.links.parts(tensor, parent, child)
         return sum((part.price for part in parts), np.zeros_like(skipped)), skipped
 
     def charged(
@@ -316,10 +306,10 @@ class Prices:
         """
         tensor, parent, child = place
         if not self.uneven.any():
-            price, skipped = self.link(tensor, parent, child)
+            price, skipped = self.links.link(tensor, parent, child)
             moved = self.moved(tensor, x, spread, child, slide, at)
             return np.asarray(moved[:, None] * price[spread] - self.elements(tensor) * skipped[spread])
-        parts, skipped = self.parts(tensor, parent, child)
+        parts, skipped = self.links.parts(tensor, parent, child)
         pieces = self.pieces(tensor, self._at_store(x, spread, child, at), slide)
         cost = -self.elements(tensor) * skipped[spread]
         for part in parts:
@@ -409,7 +399,7 @@ class Prices:
             return np.zeros((len(self.links.spreads), len(self.links.columns)))
         if self.uneven.any():
             return self._least_uneven(tensor, parent, child)
-        price, skipped = self.link(tensor, parent, child)
+        price, skipped = self.links.link(tensor, parent, child)
         if tensor not in self.compound:
             return np.asarray(self.elements(tensor) * (price - skipped))
         if self.classes.signature.tensors[tensor].output:
@@ -418,7 +408,7 @@ class Prices:
 
     def _least_uneven(self, tensor: int, parent: int, child: int) -> FloatArray:
         """The same where tiles need not divide: of the largest tile that an instance may have."""
-        parts, skipped = self.parts(tensor, parent, child)
+        parts, skipped = self.links.parts(tensor, parent, child)
         if tensor in self.compound and self.classes.signature.tensors[tensor].output:
             return np.zeros_like(skipped)
         elements: IntArray | int = self.accessed(tensor, child) if tensor in self.compound else self.elements(tensor)

@@ -23,7 +23,7 @@ from ..einsums.classes import AxisSignature, EinsumClass, UnitOption
 from ..einsums.holds import Chain, chains_of
 from ..einsums.spatial import padded
 from ..numerics.pareto import FloatArray, skyline
-from ..prices.columns import Column, leakage
+from ..prices.columns import Column
 from .backings import Barred
 from .places import reached
 from .reuse import by_instances, by_room
@@ -146,7 +146,7 @@ class OnUnit:
                 continue
             values[:, column] += sum(float(self._added(more, objective).min()) for more in outer)
             if objective.name == "energy":
-                values[:, column] += leakage(self.machine) * (latency - sooner)
+                values[:, column] += self.machine.leakage * (latency - sooner)
         return values[skyline(np.zeros(len(values), np.int64), values)]
 
     def _placed(self) -> list[Chains]:
@@ -165,7 +165,7 @@ class OnUnit:
         for column, objective in enumerate(objectives):
             found[:, column] = latency if objective.name == "latency" else self._added(moved, objective)
             if objective.name == "energy":
-                found[:, column] += self._operations[0] + leakage(self.machine) * latency
+                found[:, column] += self._operations[0] + self.machine.leakage * latency
         return found
 
     def _added(self, moved: FloatArray, objective: Objective) -> FloatArray:
