@@ -55,7 +55,7 @@ def _spreads(attempt: Attempt) -> Iterator[tuple[UnitOption, int]]:
         attempt.checkpoint()
         classes, seen = attempt.classes[signature], replace(signature, swaps=())
         for option in signature.units:
-            axes, shares = _axes(signature, option), Shares(classes, option, uneven=False)
+            axes, shares = signature.visible(option.fanouts), Shares(classes, option, uneven=False)
             groups = [] if signature.copy else like_axes(seen, option, axes)
             merged = [replace(axes[group[0]], size=prod(axes[i].size for i in group)) for group in groups]
             yield option, prod(_number(shares, axis) for axis in merged if not axis.full)
@@ -96,10 +96,6 @@ def among_few(attempt: Attempt, few: Few) -> Attempt:
     quick.setting = replace(quick.setting, max_fused_loops=min(few.fused, quick.setting.max_fused_loops or 0))
     quick.agreed = max([attempt.agreed, *(float(v.min()) for v in values if len(v) and np.isfinite(v.min()))])
     return quick
-
-
-def _axes(signature: EinsumClass, option: UnitOption) -> list[AxisSignature]:
-    return [axis for axis in signature.axes if axis.fanout < option.fanouts]
 
 
 def _listed(quick: Attempt, signature: EinsumClass, few: Few, keys: Keys) -> tuple[RankClasses, list[Choices]]:
@@ -208,7 +204,7 @@ class _Part:
 def _spread(classes: RankClasses, option: UnitOption, most: int) -> tuple[SpatialChoice, ...]:
     """Few spatial choices of a unit: many instances, few moves, and different ones above what backs shared tensors."""
     signature = classes.signature
-    axes = _axes(signature, option)
+    axes = signature.visible(option.fanouts)
     if signature.copy or any(axis.full for axis in axes):
         every = classes.spreads(option)  # few, and no other fills the axes
         return every[:: -(-len(every) // most)] if every else ()

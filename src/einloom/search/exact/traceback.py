@@ -15,9 +15,8 @@ import numpy as np
 from ...dataclass import dataclass
 from ...machine.levels import Machine
 from ...mapping.tree import Compute, Loop, Mapping, Node, Split, Store
-from ...workload.einsum import Workload
+from ...workload.einsum import Einsum, Workload
 from .einsums.runs import SpatialChoice
-from .einsums.spatial import RankClasses
 from .fusion.explore import PmappingGroup
 from .pmappings.rows import NEXT, SPREAD, TOP, Backpointers
 from .prices.columns import LinkPrices
@@ -52,7 +51,6 @@ def piece(workload: Workload, machine: Machine, position: int, block: PmappingGr
     variant = block.variants[block.variant[row]]
     remainder = int(block.remainder[row])
     links = variant.links[variant.remainder.source[remainder]]
-    classes = links.classes
     axis_names = tuple(machine.axes)
     structure = block.structure
     left = {v: workload.extents[v] for v in variables}
@@ -63,12 +61,9 @@ def piece(workload: Workload, machine: Machine, position: int, block: PmappingGr
         left[v] = tile
     stores = tuple((depth, m, names[t], False) for t, m, depth in structure.backings)
     stores += tuple((s.depth, s.memory, names[s.tensor], True) for s in variant.own if not s.part)
-    boundary = [1] * len(classes.members)
-    for d, members in enumerate(classes.members):
-        for v in members:
-            boundary[d] *= left[variables[v]]
+    boundary = [prod(left[variables[v]] for v in members) for members in links.classes.members]
     spread = links.spreads[_choice(variant.remainder, remainder)]
-    unwinder = _Unwinder(machine, classes, variables, names, einsum.name, left, axis_names, links, spread)
+    unwinder = _Unwinder(machine, einsum, left, links, spread)
     below = unwinder.nodes(variant.remainder, remainder, boundary)
     kept = frozenset((s.depth, s.memory, names[s.tensor]) for s in variant.own if s.over)
     lent = tuple((s.depth, s.memory, names[s.tensor], s.part) for s in variant.own if s.part)
@@ -91,12 +86,8 @@ def _promised(rows: Backpointers, row: int) -> int | None:
 @dataclass
 class _Unwinder:
     machine: Machine
-    classes: RankClasses
-    variables: tuple[str, ...]
-    names: tuple[str, ...]
-    einsum: str
+    einsum: Einsum
     left: dict[str, int]
-    axis_names: tuple[str, ...]
     links: LinkPrices
     spread: SpatialChoice
 
@@ -110,7 +101,7 @@ class _Unwinder:
             if rows.action[0] == "store":
                 memory = rows.action[1]
                 assert isinstance(memory, int)
-                found.append(Store(self.machine.memories[memory].name, (self.names[rows.marks[row, TOP]],)))
+                found.append(Store(self.machine.memories[memory].name, (self.einsum.tensors[rows.marks[row, TOP]],)))
                 found += self._block(list(rows.x[row]), source.x[previous], _promised(source, previous))
             elif rows.action[0] == "loops":
                 inner = rows.action[1] if isinstance(rows.action[1], int) else _promised(source, previous)
@@ -131,7 +122,7 @@ class _Unwinder:
         above: dict[str, int] = {}
         for node in nodes:
             if isinstance(node, Loop):
-                v = str(node.variable(self.einsum))
+                v = str(node.variable(self.einsum.name))
                 before, extents[v] = extents[v], node.tile or extents[v] // node.trips
                 twice = self._same(found, v) if node.axis is None else None
                 if twice is not None:
@@ -148,19 +139,19 @@ class _Unwinder:
         for node in reversed(nodes):
             if not isinstance(node, Loop) or node.axis is not None:
                 return None
-            if node.variable(self.einsum) == variable:
+            if node.variable(self.einsum.name) == variable:
                 return node
         return None
 
     def _take(self, d: int, trips: int, tile: int) -> list[tuple[str, int, int | None]]:
         """Share the trips of a class out to its variables: (variable, trips, tile)."""
         shared: list[tuple[str, int, int | None]] = []
-        if self.classes.uneven[d]:
-            chosen = next(v for v in self.classes.members[d] if v in self.classes.signature.uneven)
-            self.left[self.variables[chosen]] = tile
-            return [(self.variables[chosen], trips, tile)]
-        for v in self.classes.members[d]:
-            name = self.variables[v]
+        if self.links.classes.uneven[d]:
+            chosen = next(v for v in self.links.classes.members[d] if v in self.links.classes.signature.uneven)
+            self.left[self.einsum.variables[chosen]] = tile
+            return [(self.einsum.variables[chosen], trips, tile)]
+        for v in self.links.classes.members[d]:
+            name = self.einsum.variables[v]
             n = gcd(trips, self.left[name])
             if n > 1:
                 shared.append((name, n, None))
@@ -178,7 +169,7 @@ class _Unwinder:
             order.remove(inner)
             order.append(inner)
         return [
-            Loop(((self.einsum, v),), n, tile)
+            Loop(((self.einsum.name, v),), n, tile)
             for d in order
             if trips[d] > 1
             for v, n, tile in self._take(d, trips[d], tiles[d])
@@ -186,11 +177,11 @@ class _Unwinder:
 
     def _spatial(self, memory: object, inner: np.ndarray) -> list[Node]:
         """The spatial loops directly below a memory's temporal ones, above extents `inner`."""
-        links = self.links
+        links, names = self.links, tuple(self.machine.axes)
         assert isinstance(memory, int)
         bottom = links.above[memory + 1] if memory + 1 < len(links.above) else links.fanouts
         found: list[Node] = []
-        axes = [(i, a) for i, a in enumerate(self.classes.signature.axes) if a.fanout < links.fanouts]
+        axes = [(i, a) for i, a in enumerate(self.links.classes.signature.axes) if a.fanout < links.fanouts]
         crossed = [
             (i, row)
             for (i, axis), row in zip(axes, self.spread, strict=True)
@@ -201,7 +192,7 @@ class _Unwinder:
                 if n > 1:
                     tile = int(inner[d]) * prod(int(further[d]) for _, further in crossed[at + 1 :])
                     taken = self._take(d, int(n), tile)
-                    found += [Loop(((self.einsum, v),), k, size, self.axis_names[i]) for v, k, size in taken]
+                    found += [Loop(((self.einsum.name, v),), k, size, names[i]) for v, k, size in taken]
         return found
 
 

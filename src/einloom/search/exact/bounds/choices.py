@@ -61,7 +61,7 @@ class Keys:
         it is over a variable that does not index it alone (a lent tensor may lack the variable)."""
         classes, mine = floors.classes, floors.classes.signature.tensors[tensor]
         spreads = classes.instances(option)
-        axes = [axis for axis in classes.signature.axes if axis.fanout < option.fanouts]
+        axes = classes.signature.visible(option.fanouts)
         upper = [i for i, axis in enumerate(axes) if axis.fanout < option.above[memory]]
         if memory == 0 or not upper:
             return np.full(len(spreads), self._number(memory, b""))

@@ -186,6 +186,10 @@ class EinsumClass(HashedOnce):
     order: tuple[int, ...] = ()
     __hash__ = HashedOnce.__hash__
 
+    def visible(self, fanouts: int) -> list[AxisSignature]:
+        """The axes of the first so many fanouts."""
+        return [axis for axis in self.axes if axis.fanout < fanouts]
+
     @cached_property
     def fusable(self) -> tuple[int, ...]:
         """The tensors whose backing store may stand in the fused part."""

@@ -164,8 +164,8 @@ class RankClasses:
     def instances(self, option: UnitOption) -> IntArray:
         """The instances of every spatial choice [choices, axes, classes]."""
         spreads = self.spreads(option)
-        axes = sum(axis.fanout < option.fanouts for axis in self.signature.axes)
-        return np.array(spreads, np.int64).reshape(len(spreads), axes, len(self.members))
+        axes = self.signature.visible(option.fanouts)
+        return np.array(spreads, np.int64).reshape(len(spreads), len(axes), len(self.members))
 
     @once_each
     def fewer(self, option: UnitOption) -> dict[SpatialChoice, SpatialChoice]:
@@ -184,7 +184,7 @@ class RankClasses:
     @once_each
     def _untaken(self, option: UnitOption, fanouts: range, dims: tuple[int, ...]) -> NDArray[np.bool_]:
         """Mask of the spatial choices in which none of these classes takes more than one instance of these fanouts."""
-        axes = [axis for axis in self.signature.axes if axis.fanout < option.fanouts]
+        axes = self.signature.visible(option.fanouts)
         upper = [i for i, axis in enumerate(axes) if axis.fanout in fanouts]
         spreads = watched(self.spreads(option), self.checkpoint)
         return np.array([all(spread[i][d] == 1 for i in upper for d in dims) for spread in spreads], bool)
@@ -244,7 +244,7 @@ def _number(classes: RankClasses, option: UnitOption) -> int:
 def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False) -> tuple[SpatialChoice, ...]:
     """All spatial choices of a unit. uneven: of classes that may be cut unevenly, too."""
     s = classes.signature
-    axes = [axis for axis in s.axes if axis.fanout < option.fanouts]
+    axes = s.visible(option.fanouts)
     if s.copy and not _backs_behind_fanouts(s, option):
         return (tuple((1,) * len(classes.members) for _ in axes),)
     shares = Shares(classes, option, uneven)
@@ -258,16 +258,17 @@ def _every_spread(classes: RankClasses, option: UnitOption, uneven: bool = False
         return [(row, tuple(map(shares.rest, left, row, classes.uneven, classes.windows))) for row in rows]
 
     if uneven:
-        return _apart(s, option, axes, list(_busy(classes, option, axes, choices)), classes.checkpoint)
+        return _apart(classes, option, list(_busy(classes, option, choices)))
     if (even := classes.even(option)) is not None:
         return tuple(even.listed(classes.extents))
-    runs, _ = _on_runs(classes, option, axes)
-    return _apart(s, option, axes, runs.listed(classes.extents), classes.checkpoint)
+    runs, _ = _on_runs(classes, option)
+    return _apart(classes, option, runs.listed(classes.extents))
 
 
-def _on_runs(classes: RankClasses, option: UnitOption, axes: list[AxisSignature]) -> tuple[Runs, int]:
+def _on_runs(classes: RankClasses, option: UnitOption) -> tuple[Runs, int]:
     """Runs of neighbouring like axes of a unit, for even choices; and how many groups of like axes there are."""
     s, shares = classes.signature, Shares(classes, option, uneven=False)
+    axes = s.visible(option.fanouts)
 
     def whole(i: int) -> list[Row]:
         """The rows of an axis, those that take little of the first ranks first."""
@@ -285,11 +286,9 @@ def _on_runs(classes: RankClasses, option: UnitOption, axes: list[AxisSignature]
 def _even_runs(classes: RankClasses, option: UnitOption) -> Runs | None:
     """The same where every choice on them is one of `_every_spread`: None for copies that have no spatial loops, and
     where like axes are no neighbours."""
-    s = classes.signature
-    axes = [axis for axis in s.axes if axis.fanout < option.fanouts]
-    if s.copy and not _backs_behind_fanouts(s, option):
+    if classes.signature.copy and not _backs_behind_fanouts(classes.signature, option):
         return None
-    runs, groups = _on_runs(classes, option, axes)
+    runs, groups = _on_runs(classes, option)
     return runs if len(runs.runs) == groups else None
 
 
@@ -365,23 +364,20 @@ def _uneven_instances(classes: RankClasses, option: UnitOption, axis: AxisSignat
 def most_work(classes: RankClasses, option: UnitOption) -> int:
     """The most iterations that the busiest instance of the full-use axes may have (rule 9 where tiles need not divide):
     those of the best even choice."""
-    axes = [axis for axis in classes.signature.axes if axis.fanout < option.fanouts]
+    axes = classes.signature.visible(option.fanouts)
     full = [i for i, axis in enumerate(axes) if axis.full and not classes.signature.copy]
     even = _every_spread(classes, option)
     return prod(classes.extents) // max((prod(prod(spread[i]) for i in full) for spread in even), default=1)
 
 
 def _busy(
-    classes: RankClasses,
-    option: UnitOption,
-    axes: list[AxisSignature],
-    choices: Callable[[int, Row], list[tuple[Row, Row]]],
+    classes: RankClasses, option: UnitOption, choices: Callable[[int, Row], list[tuple[Row, Row]]]
 ) -> Iterator[SpatialChoice]:
     """The uneven choices in which the busiest instance of the full-use axes does no more than in the best even one, or
     than alone where limits allow no even one; where windows are cut unevenly, than in the best with such windows
     (rule 9)."""
-    s = classes.signature
-    full = [i for i, axis in enumerate(axes) if axis.full and not s.copy]
+    axes = classes.signature.visible(option.fanouts)
+    full = [i for i, axis in enumerate(axes) if axis.full and not classes.signature.copy]
     most = most_work(classes, option)
     filled = _least_work(classes, axes, choices) if any(classes.windows) and full else most
     reach = [prod(axes[j].size for j in full if j > i) for i in range(len(axes))]
@@ -407,9 +403,7 @@ def _busy(
 
 
 def _least_work(
-    classes: RankClasses,
-    axes: list[AxisSignature],
-    choices: Callable[[int, Row], list[tuple[Row, Row]]],
+    classes: RankClasses, axes: list[AxisSignature], choices: Callable[[int, Row], list[tuple[Row, Row]]]
 ) -> int:
     """The least iterations that the busiest instance of the full-use axes may have, of choices that cut nothing but
     windows unevenly."""
@@ -425,24 +419,19 @@ def _least_work(
     return min(works, default=prod(classes.extents))
 
 
-def _apart(
-    s: EinsumClass,
-    option: UnitOption,
-    axes: list[AxisSignature],
-    spreads: list[SpatialChoice],
-    checkpoint: Callable[[], None],
-) -> tuple[SpatialChoice, ...]:
+def _apart(classes: RankClasses, option: UnitOption, spreads: list[SpatialChoice]) -> tuple[SpatialChoice, ...]:
     """One of all spatial choices that differ only in which of several like axes of a fanout takes what.
 
     Like axes join the same tensors under the same limits, so prices see what they take together. A partner asks which
     axis a rank is on where a memory behind the fanout backs a tensor that others access: there only axes that may
     change places in all Einsums are alike, and all choose the same, the first in `order`.
     """
-    groups = like_axes(s, option, axes)
+    axes = classes.signature.visible(option.fanouts)
+    groups = like_axes(classes.signature, option, axes)
     if len(groups) == len(axes):
         return tuple(spreads)
     once: dict[SpatialChoice, SpatialChoice] = {}
-    for spread in watched(spreads, checkpoint):
+    for spread in watched(spreads, classes.checkpoint):
         once.setdefault(together(spread, groups), spread)
     return tuple(once.values())
 
@@ -469,7 +458,7 @@ def together(spread: SpatialChoice, groups: list[list[int]]) -> SpatialChoice:
 
 
 def _fewer(classes: RankClasses, option: UnitOption) -> dict[SpatialChoice, SpatialChoice]:
-    axes = [axis for axis in classes.signature.axes if axis.fanout < option.fanouts]
+    axes = classes.signature.visible(option.fanouts)
     groups = like_axes(classes.signature, option, axes)
     fanouts = [axes[group[0]].fanout for group in groups]
     every = {spread: together(spread, groups) for spread in classes.spreads(option)}

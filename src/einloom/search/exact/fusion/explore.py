@@ -68,7 +68,7 @@ def spread_between(classes: RankClasses, option: UnitOption, held: Placement, up
     if key not in classes.remembered:
         signature = classes.signature
         inner = option.above[max((backing(held, t) for t in signature.fusable), default=0)]
-        axes = [axis for axis in signature.axes if axis.fanout < option.above[len(held) - 1]]
+        axes = signature.visible(option.above[len(held) - 1])
         classes.remembered[key] = [i for i, axis in enumerate(axes) if axis.fanout >= inner]
     return any(n > 1 for i in classes.remembered[key] for n in upper[i])
 
@@ -112,7 +112,7 @@ def _gathered(wanted: NDArray[np.bool_], some: IntArray) -> Iterator[IntArray]:
 @once_each
 def _free_between(classes: RankClasses, option: UnitOption, held: Placement) -> NDArray[np.bool_]:
     """Mask of the spatial choices without a loop as in `spread_between`."""
-    visible = [axis for axis in classes.signature.axes if axis.fanout < option.fanouts]
+    visible = classes.signature.visible(option.fanouts)
     above = [i for i, axis in enumerate(visible) if axis.fanout < option.above[len(held) - 1]]
     uppers = (tuple(spread[i] for i in above) for spread in classes.spreads(option))
     return np.array([not spread_between(classes, option, held, upper) for upper in uppers], bool)
@@ -285,7 +285,7 @@ class Explorer:
             return
         dims = sorted({self.classes.of[v] for tensor in followed for v in tensor.complex_variables})
         spreads = self.classes.instances(option)[kept][:, :, dims]
-        axes = [axis.fanout for axis in self.signature.axes if axis.fanout < option.fanouts]
+        axes = [axis.fanout for axis in self.signature.visible(option.fanouts)]
         above = [spreads[:, [fanout < top for fanout in axes]].prod(axis=1) for top in (*option.above, option.fanouts)]
         for alike in _alike(pack(np.concatenate(above, axis=1))):
             yield from _gathered(wanted, kept[alike])

@@ -129,7 +129,7 @@ class LinkPrices:
     @cached_property
     def _axes(self) -> tuple[tuple[int, frozenset[int], IntArray], ...]:
         """(fanout, tensors joined, instances per choice and class) of every visible axis."""
-        visible = [axis for axis in self.classes.signature.axes if axis.fanout < self.fanouts]
+        visible = self.classes.signature.visible(self.fanouts)
         rows = np.empty((len(self.spreads), len(visible), len(self.classes.members)), np.int64)
         for start in range(0, len(rows), LISTED):
             self.classes.checkpoint()
@@ -210,7 +210,7 @@ class LinkPrices:
     def _groups(self) -> tuple[tuple[list[AxisSignature], IntArray, IntArray], ...]:
         """(axes, instances, fewer for sure) of every group of like axes; the last two per choice and class."""
         option = self._option
-        axes = [axis for axis in self.classes.signature.axes if axis.fanout < self.fanouts]
+        axes = self.classes.signature.visible(self.fanouts)
         fewer = self.classes.fewer(option)
         found = []
         for g, group in enumerate(like_axes(self.classes.signature, option, axes)):
@@ -265,7 +265,7 @@ class LinkPrices:
 
     def upper(self, choice: int, stop: int) -> SpatialChoice:
         """Instances on the axes of the fanouts before `stop`."""
-        visible = [axis for axis in self.classes.signature.axes if axis.fanout < self.fanouts]
+        visible = self.classes.signature.visible(self.fanouts)
         return tuple(row for axis, row in zip(visible, self.spreads[choice], strict=True) if axis.fanout < stop)
 
     def place(self, memory: int | None) -> int:

@@ -117,7 +117,7 @@ class _Known:
         self.unit, self.option, self.setting, self.classes = asked.unit, asked.option, asked.setting, asked.classes
         self.rows = np.ascontiguousarray(rows.transpose(1, 2, 0), dtype=np.float64)
         self.left = np.ascontiguousarray(left.T, dtype=np.float64)
-        self.axes = [axis for axis in self.classes.signature.axes if axis.fanout < self.option.fanouts]
+        self.axes = self.classes.signature.visible(self.option.fanouts)
         self._taken: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[FloatArray, FloatArray]] = {}
 
     def taken(
