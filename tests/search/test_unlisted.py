@@ -119,7 +119,7 @@ def over() -> tuple[int, int]:
         for sig in set(once.signatures):
             floors = Floors(once.setting, once.classes[sig])
             for option in sig.units if once.classes[sig] else ():
-                promised = unlisted.promised(once.problem.machine, sig, option, once.setting.columns)
+                promised = unlisted.OnUnit(once.problem.machine, sig, option).promised(once.setting.columns)
                 for held, least in zip(option.held, promised, strict=True):
                     wrong += bool((floors.of(option, held) < least).any())
                     number += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -23,7 +24,7 @@ from .fusion.explore import PmappingGroup
 from .fusion.serving import Serving
 from .fusion.templates import Alone
 from .joining.compatibility import Compatibility
-from .joining.completions import Completions, Passing
+from .joining.completions import Completions, Passing, TooMany
 from .joining.join import ChosenRow, Joiner, Partial, RemainingCost
 from .numerics.pareto import FloatArray, IntArray
 from .numerics.uneven import Tiling
@@ -116,7 +117,8 @@ class Attempt(ExploredRows):
         if self.completes and self.consistency is not None and rows >= WORTH:
             self.watcher.stage("joining without rooms")
             lines = self.consistency.lines
-            joiner.completions = Completions.of(joiner, lines, blocks, self.layers, self._passing(lines))
+            with suppress(TooMany):
+                joiner.completions = Completions(joiner, lines, blocks, self.layers, self._passing(lines))
         return joiner
 
     def _passing(self, lines: Lines) -> Passing:

@@ -481,7 +481,7 @@ class Explorer:
             max_fused_loops=self.setting.max_fused_loops,
             per_rank=self.setting.per_rank,
             lowering=self._lowering if rules.lowering and not rules.checked else frozenset(),
-            welcome=self._welcome_shapes,
+            welcome={t: frozenset(keys) for t, keys in self.allowed.items()},
         )
         return tuple(stacker.structures())
 
@@ -555,11 +555,6 @@ class Explorer:
     def _settled(self, cost: FloatArray, structure: FusedTemplate, variant: Origin) -> FloatArray:
         """The columns by which complete rows compete and are joined."""
         return objective_columns(self.setting.machine, self.setting.columns, cost, self.setting.objective)
-
-    @property
-    def _welcome_shapes(self) -> dict[int, frozenset[Shape]]:
-        """Per shared tensor how its other users store it, where that is known."""
-        return {t: frozenset(keys) for t, keys in self.allowed.items()}
 
     def _wanted(self, structure: FusedTemplate, grid: Tilings) -> NDArray[np.bool_]:
         """Mask of the tiles that every other user of the shared tensors has."""

@@ -18,7 +18,7 @@ from ..numerics.pareto import FloatArray, IntArray
 from ..prices.columns import LinkPrices, objective_columns
 from ..prices.traffic import Prices
 from ..unlisted.beginnings import Useful
-from ..unlisted.points import ROUNDED, promised
+from ..unlisted.points import ROUNDED, OnUnit
 from .room_floors import RoomFloors, has_room_floors
 
 KEPT = 1 << 16  # numbers of a unit's floors that are remembered
@@ -44,7 +44,8 @@ class Floors:
         """No more than the floors of every choice of stores [choices, columns], whatever its spatial choice."""
         key = "promised", option
         if key not in self._known:
-            self._known[key] = promised(self.setting.machine, self.classes.signature, option, self.setting.columns)
+            unit = OnUnit(self.setting.machine, self.classes.signature, option)
+            self._known[key] = unit.promised(self.setting.columns)
         return np.asarray(self._known[key])
 
     def hoped(self, option: UnitOption) -> FloatArray:

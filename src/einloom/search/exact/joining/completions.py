@@ -135,7 +135,7 @@ class Completions:
     """The least that follows each state, and the least cascade through each row, in the columns of `lines`.
 
     passing: by the Einsums that have run, what is known to come before and after some states, in the columns of
-    `lines`.
+    `lines`. Raises TooMany if there are too many joins.
     """
 
     def __init__(
@@ -157,21 +157,6 @@ class Completions:
         self._edges = self._joined(layers)
         self._passing = {done: self._passed(done, known) for done, known in (passing or {}).items()}
         self._walk()
-
-    @classmethod
-    def of(
-        cls,
-        joiner: Joiner,
-        lines: Lines,
-        blocks: list[list[PmappingGroup]],
-        layers: Sequence[Layer],
-        passing: Passing | None = None,
-    ) -> Completions | None:
-        """None if there are too many joins."""
-        try:
-            return cls(joiner, lines, blocks, layers, passing)
-        except TooMany:
-            return None
 
     # ---- joins ------------------------------------------------------------------------------------------------------
 

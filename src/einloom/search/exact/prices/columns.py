@@ -28,6 +28,7 @@ from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import largest_tile
 
 LISTED = 1 << 14  # spatial choices that become an array between two questions whether to stop
+Port = Literal["shared", "read", "write", "compute"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Column:
 
     kind: Literal["energy", "time", "traffic"]
     memory: int = -1
-    port: Literal["shared", "read", "write", "compute"] = "shared"
+    port: Port = "shared"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +96,10 @@ def columns(machine: Machine, objective: Objective) -> tuple[Column, ...]:
         found.append(Column("energy"))
     if objective.name not in ("energy", "traffic") or (objective.name == "energy" and machine.leakage > 0):
         for i, memory in enumerate(machine.memories):
-            ports: list[Literal["shared", "read", "write"]] = []
+            rates: dict[Port, float | None] = {"read": memory.read_throughput, "write": memory.write_throughput}
+            ports = [port for port, rate in rates.items() if rate is not None]
             if memory.ports == "shared":
-                if memory.read_throughput is not None or memory.write_throughput is not None:
-                    ports = ["shared"]
-            else:
-                ports += ["read"] if memory.read_throughput is not None else []
-                ports += ["write"] if memory.write_throughput is not None else []
+                ports = ["shared"] if ports else []
             found.extend(Column("time", i, port) for port in ports)
         limited = (i for i, toll in enumerate(machine.tolls, len(machine.memories)) if toll.throughput is not None)
         found.extend(Column("time", i) for i in limited)

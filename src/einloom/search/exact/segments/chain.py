@@ -21,7 +21,7 @@ from ..bounds.cutoff import TIE
 from ..bounds.weighted_sums import Lines
 from ..fusion.explore import PmappingGroup
 from ..joining.compatibility import Compatibility, Stored
-from ..joining.completions import Completions, Passing, TooMany
+from ..joining.completions import Completions, Passing
 from ..numerics.pareto import FloatArray
 from ..options import ExactOptions
 from .cuts import CutPoint, cuts
@@ -142,7 +142,8 @@ class Chain:
     # ---- the search -------------------------------------------------------------------------------------------------
 
     def run(self, limit: float) -> Solution:
-        """The best cascade that costs at most `limit` (others may come out too), or Infeasible."""
+        """The best cascade that costs at most `limit` (others may come out too), or Infeasible. Raises TooMany if there
+        are too many joins."""
         attempt, behind, ahead = self.attempt, self.behind(), self.ahead()
         most: dict[int, float] = {}
         for kind, before, after in zip(self.kinds, behind, ahead[1:], strict=False):
@@ -155,9 +156,7 @@ class Chain:
             blocks += kind.rows(most[id(kind)])
         joiner = attempt.join_of(blocks)
         lines = Lines.of(attempt.cutoff, attempt.least)
-        joiner.completions = Completions.of(joiner, lines, blocks, attempt.layers, self._passing(behind, ahead))
-        if joiner.completions is None:
-            raise TooMany
+        joiner.completions = Completions(joiner, lines, blocks, attempt.layers, self._passing(behind, ahead))
         return attempt.best(attempt.joined(joiner, blocks, attempt.cutoff))
 
     def _passing(self, behind: list[Costs], ahead: list[Costs]) -> Passing:

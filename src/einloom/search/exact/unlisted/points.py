@@ -45,12 +45,6 @@ def unlisted_points(
     return np.asarray(found[skyline(np.zeros(len(found), np.int64), found)])
 
 
-def promised(machine: Machine, einsum: EinsumClass, option: UnitOption, columns: tuple[Column, ...]) -> FloatArray:
-    """What every choice of stores of a unit costs at least, whatever its spatial choice [choices, columns]: never more
-    than `Floors.of` says of it."""
-    return OnUnit(machine, einsum, option).promised(columns)
-
-
 def room_of(memory: Memory) -> int | None:
     """Bits that the tiles in an instance of a memory may take together; None: any."""
     return None if memory.size is None else memory.size // memory.capacity_share()
@@ -102,7 +96,8 @@ class OnUnit:
         return found
 
     def promised(self, columns: tuple[Column, ...]) -> FloatArray:
-        """As `promised`: the operations and compulsory moves, without those of results whose ranks are windows."""
+        """What every choice of stores costs at least, whatever its spatial choice [choices, columns]: operations and
+        compulsory moves, without those of results whose ranks are windows. Never more than `Floors.of` says of it."""
         every, memories = chains_of(self.option.held, len(self._tensors)), len(self.machine.memories)
         moved = np.zeros((len(every), 2 * memories))
         for t in self._tensors:
