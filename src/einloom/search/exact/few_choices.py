@@ -23,7 +23,6 @@ from .einsums.runs import Row, SpatialChoice
 from .einsums.spatial import FewSpreads, RankClasses, Shares, like_axes
 from .fusion.floors import Floors
 from .numerics.pareto import FloatArray, IntArray
-from .prices.columns import objective_columns
 
 SPARSE = 2  # classes that take more than one instance of an axis, at most
 IDLE = 2  # the least instances of an axis that are taken are one part in so many of the most
@@ -136,8 +135,7 @@ def _thinned(
     alone = replace(signature, units=(option,))
     floors = Floors(quick.setting, FewSpreads(alone, quick.checkpoint, {option: some}))
     cost = np.concatenate([floors.of(option, held) for held in option.held])
-    settled = objective_columns(quick.problem.machine, quick.setting.columns, cost, quick.problem.objective)
-    values = _weighed(settled).reshape(len(option.held), -1).min(axis=1)
+    values = _weighed(quick.setting.settled(cost)).reshape(len(option.held), -1).min(axis=1)
     order = np.argsort(values, kind="stable")
     backings = (tuple(backing(option.held[i], t) for t in signature.fusable) for i in order)
     return replace(option, held=tuple(option.held[i] for i in sorted(_first_of_each(backings, order, alike))))

@@ -11,7 +11,6 @@ from ..einsums.spatial import RankClasses
 from ..fusion.explore import Explorer
 from ..fusion.floors import Floors
 from ..model import Setting
-from ..prices.columns import objective_columns
 from .cutoff import TIE
 
 RELAXATION_CUTOFFS = (1e-9, 0.03, 0.08, 0.15, 0.25, 0.4, 0.6, 0.85, 1.2, 1.6, 2.2, 3.0, 4.5, 8.0, 20.0, 100.0, np.inf)
@@ -80,7 +79,7 @@ def _dived(setting: Setting, classes: RankClasses, floor: float) -> float:
 def _within(setting: Setting, classes: RankClasses, limit: float) -> float:
     """The least value of a row of the relaxation that stays within the limit; infinite without one."""
     explorer = Explorer(setting, classes, column_limits(setting, limit), {})
-    return float(min((_least(setting, rows.cost) for rows in explorer.relaxed()), default=np.inf))
+    return min((float(setting.settled(rows.cost).min(initial=np.inf)) for rows in explorer.relaxed()), default=np.inf)
 
 
 def alone_bound(
@@ -110,9 +109,3 @@ def column_limits(setting: Setting, limit: float, latency: float | None = None) 
     watts = setting.machine.leakage
     alone = limit / watts if watts > 0 else np.inf
     return np.array([limit if c.kind == "energy" else alone if latency is None else latency for c in setting.columns])
-
-
-def _least(setting: Setting, cost: np.ndarray) -> float:
-    if not len(cost):
-        return float("inf")
-    return float(objective_columns(setting.machine, setting.columns, cost, setting.objective).min())

@@ -34,7 +34,7 @@ from ..pmappings.levels import Levels, Room
 from ..pmappings.prune import Pruner, weighed
 from ..pmappings.rows import CONTEXT, PLACED, SPREAD, Backpointers, Rows, union, wrapped
 from ..pmappings.sweep import closed, relaxed, sweep
-from ..prices.columns import LinkPrices, objective_columns
+from ..prices.columns import LinkPrices
 from ..prices.traffic import Prices, accepted
 from .floors import Floors
 from .match import Below
@@ -554,7 +554,7 @@ class Explorer:
 
     def _settled(self, cost: FloatArray, structure: FusedTemplate, variant: Origin) -> FloatArray:
         """The columns by which complete rows compete and are joined."""
-        return objective_columns(self.setting.machine, self.setting.columns, cost, self.setting.objective)
+        return self.setting.settled(cost)
 
     def _wanted(self, structure: FusedTemplate, grid: Tilings) -> NDArray[np.bool_]:
         """Mask of the tiles that every other user of the shared tensors has."""

@@ -15,7 +15,7 @@ from ..einsums.spatial import RankClasses
 from ..model import Setting
 from ..numerics.narrow import slices
 from ..numerics.pareto import FloatArray, IntArray
-from ..prices.columns import LinkPrices, objective_columns
+from ..prices.columns import LinkPrices
 from ..prices.traffic import Prices
 from ..unlisted.beginnings import Useful
 from ..unlisted.points import ROUNDED, OnUnit
@@ -50,7 +50,7 @@ class Floors:
 
     def hoped(self, option: UnitOption) -> FloatArray:
         """The same in the sums that make the objective [choices, settled columns]."""
-        return self._valued(self.promised(option))
+        return self.setting.settled(self.promised(option))
 
     def of(self, option: UnitOption, held: Placement) -> FloatArray:
         """Least cost of a choice of stores [spatial choices, columns]: the leaf, and every own store filled once.
@@ -113,14 +113,14 @@ class Floors:
         cost, found = self.of(option, held), []
         for mine in slices(len(cost)):
             self.classes.checkpoint()
-            found.append(self._valued(cost[mine]))
+            found.append(self.setting.settled(cost[mine]))
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def settled_close(self, option: UnitOption, held: Placement, which: IntArray) -> FloatArray:
         """As `close`, in these sums [which, settled columns]; infinite where the stores do not fit."""
         cost = self.close(option, held, which)
         fits = np.asarray(np.isfinite(cost).all(axis=1))
-        return np.where(fits[:, None], self._valued(np.where(fits[:, None], cost, 0.0)), np.inf)
+        return np.where(fits[:, None], self.setting.settled(np.where(fits[:, None], cost, 0.0)), np.inf)
 
     def useful(self, option: UnitOption, held: Placement, useful: Useful) -> tuple[IntArray, FloatArray]:
         """The spatial choices of a choice of stores that may be useful, and `settled_close` of each."""
@@ -137,7 +137,7 @@ class Floors:
         for option in self.classes.signature.units:
             if not self.classes.spreads(option):
                 continue
-            values = self._valued(self.promised(option))[:, 0]
+            values = self.setting.settled(self.promised(option))[:, 0]
             for i in np.argsort(values, kind="stable").tolist():
                 if values[i] * (1 + 2 * ROUNDED) >= best:
                     break
@@ -157,6 +157,3 @@ class Floors:
                 break
             known = min(known, float(self.settled_close(option, held, some).min()))
         return known
-
-    def _valued(self, cost: FloatArray) -> FloatArray:
-        return objective_columns(self.setting.machine, self.setting.columns, cost, self.setting.objective)

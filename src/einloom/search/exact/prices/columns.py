@@ -23,7 +23,7 @@ from ....problem import Objective
 from ..einsums.classes import AxisSignature, UnitOption
 from ..einsums.runs import SpatialChoice
 from ..einsums.spatial import RankClasses, like_axes, most_work, together
-from ..numerics.narrow import PIECE, largest, multiplied
+from ..numerics.narrow import PIECE, multiplied
 from ..numerics.pareto import FloatArray, IntArray
 from ..numerics.uneven import largest_tile
 
@@ -482,17 +482,3 @@ class LinkPrices:
                     busiest = terms.trips_of(np.array(self.classes.extents), self.instances[-1]).prod(axis=1)
                 vector[:, i] = terms.transfer_time(busiest, unit.throughput)
         return vector
-
-
-def objective_columns(machine: Machine, cols: tuple[Column, ...], cost: FloatArray, objective: Objective) -> FloatArray:
-    """Columns of complete Einsums -> additive objective columns: (E), (L), (E, L) or (traffic)."""
-    times = [i for i, column in enumerate(cols) if column.kind == "time"]
-    latency = largest(cost[:, times]) if times else np.zeros(len(cost))
-    if objective.name == "traffic":
-        return np.ascontiguousarray(cost[:, :1])
-    if objective.name == "latency":
-        return latency[:, None]
-    energy = cost[:, 0] + machine.leakage * latency
-    if objective.name == "energy":
-        return energy[:, None]
-    return np.stack([energy, latency], axis=1)

@@ -21,7 +21,6 @@ from ..einsums.holds import Chain, chains_of
 from ..einsums.spatial import RankClasses
 from ..model import Setting
 from ..numerics.pareto import FloatArray, IntArray
-from ..prices.columns import objective_columns
 from .points import ROUNDED, OnUnit
 
 SAMPLED = 32  # beginnings that are gone on with, of many that are looked at together, where a few choices do
@@ -89,15 +88,13 @@ class Beginnings:
 
     def _settled(self, cost: FloatArray) -> FloatArray:
         """Columns [columns, n] -> the sums that make the objective [n, settled columns], and no more than they are."""
-        s = self.setting
-        return objective_columns(s.machine, s.columns, cost.T * (1 - ROUNDED), s.objective)
+        return self.setting.settled(cost.T * (1 - ROUNDED))
 
     @cached_property
     def _stores(self) -> list[tuple[Chain, ...]]:
         """The memories that hold each tensor, of each choice of stores that may be useful, the cheapest first."""
-        s, every = self.setting, chains_of(self.option.held, len(self._tensors))
-        promised = self.unit.promised(s.columns)
-        settled = objective_columns(s.machine, s.columns, promised, s.objective)
+        every = chains_of(self.option.held, len(self._tensors))
+        settled = self.setting.settled(self.unit.promised(self.setting.columns))
         order = np.argsort(settled.prod(axis=1), kind="stable")
         good = self.useful(settled)
         return list(dict.fromkeys(every[i] for i in order.tolist() if good[i]))
