@@ -62,7 +62,7 @@ def test_prices() -> None:
     x[:, dims] = tile
     assert found.moved(A, x, spread, GLB).tolist() == [24, 12]  # every loop over n re-reads A unless it stands below
     assert found.tile_bits(A, x, GLB).tolist() == [1, 12]
-    price, skipped = found.link(A, DRAM, GLB)
+    price, skipped = found.links.link(A, DRAM, GLB)
     assert (price.tolist(), skipped.tolist()) == ([[11.0]], [[0.0]])
     assert found.least(A, DRAM, GLB).tolist() == [[132.0]]
 
