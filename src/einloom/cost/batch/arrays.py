@@ -1,8 +1,8 @@
 """PRICE, many at a time: all tile choices of one template, from one walk of its tree.
 
 Comes in: workload, machine, a template (a mapping whose loops stand) and arrays of tiles for some of its loops. Goes
-out: energy, latency, occupancy and legality of every choice, or all counts, as NumPy arrays. Nothing is counted here:
-`template` records the walk of `evaluate`, and what was recorded is run on all choices, in NumPy or compiled.
+out: energy, latency, occupancy and legality of every choice, as NumPy arrays. Nothing is counted here: `template`
+records the walk of `evaluate`, and what was recorded is run on all choices, in NumPy or compiled.
 
 Numbers: where no count can pass 2**53 everything is computed in 64-bit floats, which are exact there; up to 2**63 the
 walk itself is done on int64 arrays; templates that may count more are refused.
@@ -23,9 +23,9 @@ from ...mapping.tree import Mapping
 from ...workload.einsum import Workload
 from .program import EXACT
 from .retile import retile
-from .template import Key, template
+from .template import template
 
-__all__ = ["Arrays", "count_many", "price_many", "retile"]
+__all__ = ["Arrays", "price_many", "retile"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -85,20 +85,6 @@ def price_many(
     if count and not schedules:
         raise IllegalMapping(asked.complaints(columns, 0))
     return Arrays(energy, latency, occupied, legal)
-
-
-def count_many(workload: Workload, machine: Machine, mapping: Mapping, tiles: Table[Address, Ints]) -> dict[Key, Ints]:
-    """(Einsum, component, tensor, action) -> values moved, or operations, of every choice; arguments as `price_many`.
-
-    What a choice that is no schedule counts means nothing. One table of counts gives the prices for any energies.
-    """
-    columns, count = _columns(tiles)
-    asked = template(workload, machine, mapping, tuple(tiles))
-    found = {key: np.empty(count, np.int64) for key in asked.actions}
-    for start in range(0, count, CHUNK):
-        part = slice(start, start + CHUNK)
-        asked.count([column[part] for column in columns], [row[part] for row in found.values()])
-    return found
 
 
 def _columns(tiles: Table[Address, Ints]) -> tuple[list[Ints], int]:

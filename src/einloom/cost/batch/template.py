@@ -6,12 +6,11 @@ The walk is that of `evaluate`, with symbols where it has ints; `program` record
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from math import prod
 from operator import and_
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,6 @@ from ...mapping.extents import Address
 from ...mapping.legality.structure import problems
 from ...mapping.tree import Mapping
 from ...workload.einsum import Workload
-from ..breakdown import Action
 from ..evaluate import price
 from ..formulas import terms
 from ..formulas.terms import Number
@@ -37,8 +35,6 @@ from .retile import plain_paths, retile, retiled_paths
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Key = tuple[str, str, str | None, str]
-Question = Callable[[Workload, Machine, tuple[Path, ...], Sequence[Address]], list[Number]]
 WORD = 48  # loops whose flags share one number, exact in a float
 TABLE_BITS = 16  # loops up to which verdicts stand in a table
 
@@ -47,11 +43,10 @@ TABLE_BITS = 16  # loops up to which verdicts stand in a table
 class Template:
     """What a mapping with open tiles costs, as programs of these tiles.
 
-    addresses: the open loops. memories: those that store something. actions: a key (Einsum, component, tensor, action)
-    for every line of the breakdown. following: addresses of all loops whose trips depend on open tiles. prices: energy,
-    latency, occupancies, do the sizes fit, are the memories large enough, and the kind of the choice (one bit for each
-    following loop: has it more than one trip?). counted: the counts of the actions. Both are None where floats do not
-    hold every count exactly. verdicts: by kind, whether it is a schedule.
+    addresses: the open loops. memories: those that store something. following: addresses of all loops whose trips
+    depend on open tiles. prices: energy, latency, occupancies, do the sizes fit, are the memories large enough, and the
+    kind of the choice (one bit for each following loop: has it more than one trip?); None where floats do not hold
+    every count exactly. verdicts: by kind, whether it is a schedule.
     """
 
     workload: Workload
@@ -59,10 +54,8 @@ class Template:
     mapping: Mapping
     addresses: tuple[Address, ...]
     memories: tuple[str, ...]
-    actions: tuple[Key, ...]
     following: tuple[Address, ...]
     prices: Program | None
-    counted: Program | None
     verdicts: dict[tuple[int, ...], bool] = field(default_factory=dict, compare=False)
 
     @property
@@ -72,25 +65,14 @@ class Template:
 
     def price(self, tiles: Sequence[Ints], results: Sequence[Floats], compiled: bool) -> None:
         """Fill one array for each output of `prices`; compiled: by machine code, where floats are exact."""
-        if self.prices is None:
-            self._walk(_prices, tiles, results)
+        if self.prices is None:  # the walk itself on int64 arrays
+            walked = _prices(self.workload, self.machine, self.mapping, self.addresses, self.following, tiles)
+            for result, value in zip(results, walked, strict=True):
+                result[:] = value
         elif compiled:
             kernel(self.prices)(*tiles, *results)
         else:
             self.prices.run(tiles, results)
-
-    def count(self, tiles: Sequence[Ints], results: Sequence[Ints]) -> None:
-        """Fill one array for each action."""
-        if self.counted is None:
-            self._walk(_counts, tiles, results)
-        else:
-            self.counted.run(tiles, results)
-
-    def _walk(self, question: Question, tiles: Sequence[Ints], results: Sequence[NDArray[Any]]) -> None:
-        """The walk itself on int64 arrays, for counts that floats do not hold."""
-        choices = retiled_paths(self.workload, self.mapping, dict(zip(self.addresses, tiles, strict=True)))
-        for result, value in zip(results, question(self.workload, self.machine, choices, self.following), strict=True):
-            result[:] = value
 
     def sound(self, tiles: Sequence[Ints], fits: Flags, kinds: Sequence[Floats]) -> Flags:
         """Which choices are schedules: besides sizes, that depends only on which loops have one trip."""
@@ -134,17 +116,10 @@ def template(workload: Workload, machine: Machine, mapping: Mapping, addresses: 
         raise SpecError(f"counts of this template may reach {float(most):.3g}: more than 64-bit integers hold")
     following = _following(plain, addresses)
 
-    def recorded(question: Question) -> Program | None:
-        def asked(tiles: list[Any]) -> list[Number]:
-            choices = retiled_paths(workload, mapping, dict(zip(addresses, tiles, strict=True)))
-            return question(workload, machine, choices, following)
-
-        return record(len(addresses), asked) if most <= EXACT else None
-
+    walk = partial(_prices, workload, machine, mapping, addresses, following)
     stored = tuple(o.memory for o in occupancy(workload, machine, plain))
-    actions = tuple((a.einsum, a.component, a.tensor, str(a.action)) for a in _actions(workload, machine, plain))
-    programs = recorded(_prices), recorded(_counts)
-    return Template(workload, machine, mapping, addresses, stored, actions, following, *programs)
+    recorded = record(len(addresses), walk) if most <= EXACT else None
+    return Template(workload, machine, mapping, addresses, stored, following, recorded)
 
 
 def largest_count(workload: Workload, machine: Machine, plain: tuple[Path, ...]) -> int:
@@ -180,22 +155,16 @@ def _following(plain: tuple[Path, ...], addresses: Sequence[Address]) -> tuple[A
     return tuple(found)
 
 
-def _actions(workload: Workload, machine: Machine, choices: tuple[Path, ...]) -> list[Action]:
-    occupied = occupancy(workload, machine, choices)
-    return [a for a in price(workload, machine, choices, "einsum", occupied).actions if a.action != "leak"]
-
-
-def _counts(
-    workload: Workload, machine: Machine, choices: tuple[Path, ...], following: Sequence[Address]
-) -> list[Number]:
-    """The count of every action."""
-    return [action.count for action in _actions(workload, machine, choices)]
-
-
 def _prices(
-    workload: Workload, machine: Machine, choices: tuple[Path, ...], following: Sequence[Address]
+    workload: Workload,
+    machine: Machine,
+    mapping: Mapping,
+    addresses: Sequence[Address],
+    following: Sequence[Address],
+    tiles: Sequence[Number],
 ) -> list[Number]:
-    """The outputs of `Template.prices`."""
+    """The outputs of `Template.prices`, from the walk of `evaluate`."""
+    choices = retiled_paths(workload, mapping, dict(zip(addresses, tiles, strict=True)))
     occupied = occupancy(workload, machine, choices)
     cost = price(workload, machine, choices, "einsum", occupied)
     fits: Number = reduce(and_, _sizes_fit(machine, choices), True)
