@@ -26,27 +26,9 @@ BLOCK = 4096  # choices that are priced at a time: the buffers of a block stay i
 Operand = int | float  # an int names a step (or an input), a float is a constant
 Floats = NDArray[np.float64]
 
-ARITHMETIC: dict[str, np.ufunc] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "divide": np.divide,
-    "minimum": np.minimum,
-    "maximum": np.maximum,
-    "negative": np.negative,
-    "floor": np.floor,
-    "ceil": np.ceil,
-}
-COMPARISONS: dict[str, np.ufunc] = {
-    "less": np.less,
-    "less_equal": np.less_equal,
-    "greater": np.greater,
-    "greater_equal": np.greater_equal,
-    "equal": np.equal,
-    "not_equal": np.not_equal,
-    "logical_and": np.logical_and,
-}
-UFUNCS = {**ARITHMETIC, **COMPARISONS}
+ARITHMETIC = ("add", "subtract", "multiply", "divide", "minimum", "maximum", "negative", "floor", "ceil")
+COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_and")
+UFUNCS: dict[str, np.ufunc] = {name: getattr(np, name) for name in (*ARITHMETIC, *COMPARISONS)}
 
 
 @dataclass(frozen=True, slots=True)
