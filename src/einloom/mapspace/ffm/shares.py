@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as Table
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from ...machine.levels import Machine
 from ...mapping.extents import Address
@@ -30,20 +30,8 @@ def least_share(size: int) -> int:
 def every_share(size: int, branches: int) -> Iterator[tuple[int, ...]]:
     """Every way to share out all of `size` instances among so many branches."""
     unit = least_share(size)
-    if branches == 1:
-        yield (size,)
-        return
-    for first in range(unit, size, unit):
-        rest = (size - first) // unit
-        yield from ((first, *others) for others in _sums(rest, branches - 1, unit))
-
-
-def _sums(count: int, parts: int, unit: int) -> Iterator[tuple[int, ...]]:
-    if parts == 1:
-        yield (count * unit,)
-        return
-    for first in range(1, count - parts + 2):
-        yield from ((first * unit, *others) for others in _sums(count - first, parts - 1, unit))
+    for cuts in combinations(range(unit, size, unit), branches - 1):
+        yield tuple(stop - start for start, stop in pairwise((0, *cuts, size)))
 
 
 def share_reasons(machine: Machine, split: Split) -> Iterator[str]:
