@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from ...cost.evaluate import legality
 from ...dataclass import dataclass
 from ...machine.levels import Machine
-from ...mapping.extents import addressed_paths
 from ...mapping.normal import normal_form
-from ...mapping.tree import Loop, Mapping
+from ...mapping.tree import Mapping
 from ...workload.einsum import Workload
 from ..space import Mapspace, Skeleton
 from .encoding import Encoding
 from .enumerate import enumerate_trees
 from .rules import outside
-from .tilings import neighbouring, retiled, rows
+from .tilings import loops_of, neighbouring, retiled, rows
 
 DRAWS = 20  # draws that may come to nothing before `sample` gives up; the later ones fuse nothing
 BLOCK = 4096  # rows of tiles at a time
@@ -75,9 +74,7 @@ class Ffm:
 
     def skeleton(self, tree: Mapping) -> Skeleton:
         """The skeleton of `tree`, with every loop open: tiles of spatial loops follow those of the loops above."""
-        paths = addressed_paths(tree.nest).values()
-        places = {address for steps in paths for address, node in steps if isinstance(node, Loop)}
-        return Skeleton(tree, tuple(sorted(places)))
+        return Skeleton(tree, tuple(sorted(loops_of(tree))))
 
     def tree(self, skeleton: Skeleton, tiles: Sequence[int] | NDArray[np.int64]) -> Mapping:
         """The mapping that one row of perfect tiles makes of a skeleton, in normal form."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ...mapping.extents import Address, addressed_paths
 from ...mapping.tree import Loop, Mapping, Nest, Node, Split
 from ...workload.einsum import Workload
+from ..divisors import primes
 from ..space import Skeleton
 
 Binds = tuple[tuple[str, str], ...]
@@ -19,7 +20,7 @@ def rows(workload: Workload, skeleton: Skeleton) -> Iterator[tuple[int, ...]]:
     Temporal loops take every number of trips from 2 up with which, for each Einsum and rank variable, the trips of all
     its loops multiply to the extent; spatial loops keep theirs.
     """
-    loops = _loops(skeleton.mapping)
+    loops = loops_of(skeleton.mapping)
     places = [(address, loops[address]) for address in skeleton.loops]
     last = {bind: i for i, (_, loop) in enumerate(places) for bind in loop.binds}
     extents = {(e.name, v): workload.extents[v] for e in workload.einsums for v in e.variables}
@@ -41,7 +42,7 @@ def rows(workload: Workload, skeleton: Skeleton) -> Iterator[tuple[int, ...]]:
 
 def retiled(workload: Workload, skeleton: Skeleton, tiles: Sequence[int]) -> Mapping:
     """The tree of a skeleton with these tiles of its open loops, which divide what they cut."""
-    loops = _loops(skeleton.mapping)
+    loops = loops_of(skeleton.mapping)
     given = dict(zip(skeleton.loops, tiles, strict=True))
     left = {(e.name, v): workload.extents[v] for e in workload.einsums for v in e.variables}
     trips = {}
@@ -58,9 +59,9 @@ def neighbouring(tree: Mapping) -> Iterator[Mapping]:
     The other loop may be new: it is written directly above a store (or the leaf) of the same nest, if no loop with
     these binds stands between the stores around it. Many are illegal.
     """
-    loops = {address: loop for address, loop in _loops(tree).items() if loop.axis is None}
+    loops = {address: loop for address, loop in loops_of(tree).items() if loop.axis is None}
     for source, loop in loops.items():
-        for prime in _primes(loop.trips):
+        for prime in primes(loop.trips):
             for target, other in loops.items():
                 if target != source and _beside(target, source) and set(other.binds) == set(loop.binds):
                     yield _rebuilt(tree, {source: loop.trips // prime, target: other.trips * prime}, {})
@@ -68,7 +69,8 @@ def neighbouring(tree: Mapping) -> Iterator[Mapping]:
                 yield _rebuilt(tree, {source: loop.trips // prime}, {place: Loop(loop.binds, prime)})
 
 
-def _loops(tree: Mapping) -> dict[Address, Loop]:
+def loops_of(tree: Mapping) -> dict[Address, Loop]:
+    """Address of every loop -> the loop."""
     paths = addressed_paths(tree.nest).values()
     return {address: node for steps in paths for address, node in steps if isinstance(node, Loop)}
 
@@ -99,19 +101,6 @@ def _nest_at(nest: Nest, prefix: Address) -> Nest:
         assert isinstance(split, Split)
         nest, prefix = split.branches[prefix[1]], prefix[2:]
     return nest
-
-
-def _primes(number: int) -> Iterator[int]:
-    """The prime factors of a number, each once."""
-    factor = 2
-    while factor * factor <= number:
-        if number % factor == 0:
-            yield factor
-            while number % factor == 0:
-                number //= factor
-        factor += 1
-    if number > 1:
-        yield number
 
 
 def _rebuilt(tree: Mapping, trips: dict[Address, int], new: dict[Address, Loop]) -> Mapping:
