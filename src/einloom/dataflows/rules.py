@@ -129,14 +129,7 @@ class Dataflow:
 
 def together(flows: Sequence[Dataflow], workload: Workload, machine: Machine) -> Mapspace:
     """What several dataflows leave together: the limits of all of them hold."""
-    every = [flow.mapspace(workload, machine).limits for flow in flows]
-    limits = Limits(
-        holds=tuple(x for limits in every for x in limits.holds),
-        backs=tuple(x for limits in every for x in limits.backs),
-        loops=tuple(x for limits in every for x in limits.loops),
-        tiles=tuple(x for limits in every for x in limits.tiles),
-        axes=tuple(x for limits in every for x in limits.axes),
-    )
+    limits = Limits.of(x for flow in flows for x in flow.mapspace(workload, machine).limits.all)
     return Mapspace(limits=limits, title=" within ".join(flow.name for flow in flows))
 
 
@@ -147,17 +140,8 @@ class _Maker:
         self.dataflow, self.players, self.workload, self.machine = dataflow, players, workload, machine
 
     def space(self) -> Mapspace:
-        made = [limit for rule in self.dataflow.rules for limit in self.limits(rule)]
-        return Mapspace(
-            limits=Limits(
-                tuple(x for x in made if isinstance(x, HoldLimit)),
-                tuple(x for x in made if isinstance(x, BackLimit)),
-                tuple(x for x in made if isinstance(x, LoopLimit)),
-                tuple(x for x in made if isinstance(x, TileLimit)),
-                tuple(x for x in made if isinstance(x, AxisLimit)),
-            ),
-            title=self.dataflow.name,
-        )
+        limits = Limits.of(limit for rule in self.dataflow.rules for limit in self.limits(rule))
+        return Mapspace(limits=limits, title=self.dataflow.name)
 
     def limits(self, rule: Rule) -> Iterator[HoldLimit | BackLimit | LoopLimit | TileLimit | AxisLimit]:
         if isinstance(rule, Fuse):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Literal, TypeVar
+from typing import Literal
 
 from ..dataclass import dataclass
 from ..machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
@@ -18,8 +18,6 @@ from ..problem import Problem
 from ..reading.units import format as with_unit
 from ..workload.einsum import Workload
 from ..workload.selectors import Selector, select, selector
-
-L = TypeVar("L", bound=Limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,20 +241,6 @@ def rebuilt(machine: Machine, levels: tuple[Level, ...]) -> Machine:
 
 def with_limit(problem: Problem, old: Limit, new: Limit | None) -> Problem:
     """The problem whose mapspace has `new` in place of the limit `old` (this very object), or nothing."""
-    limits = problem.mapspace.limits
-    changed = Limits(
-        _exchanged(limits.holds, old, new),
-        _exchanged(limits.backs, old, new),
-        _exchanged(limits.loops, old, new),
-        _exchanged(limits.tiles, old, new),
-        _exchanged(limits.axes, old, new),
-    )
-    return replace(problem, mapspace=replace(problem.mapspace, limits=changed))
-
-
-def _exchanged(limits: tuple[L, ...], old: Limit, new: Limit | None) -> tuple[L, ...]:
-    return tuple(
-        new if limit is old else limit  # type: ignore[misc]  # `new` is of the kind of `old`
-        for limit in limits
-        if limit is not old or new is not None
-    )
+    kept = (new if limit is old else limit for limit in problem.mapspace.limits.all)
+    limits = Limits.of(limit for limit in kept if limit is not None)
+    return replace(problem, mapspace=replace(problem.mapspace, limits=limits))

@@ -6,6 +6,7 @@ Each limit speaks of one memory or axis and of some Einsums (None: all). Definit
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from ...dataclass import dataclass
@@ -137,14 +138,16 @@ class Limits:
     def all(self) -> tuple[Limit, ...]:
         return (*self.holds, *self.backs, *self.loops, *self.tiles, *self.axes)
 
-    def without(self, limit: Limit) -> Limits:
-        """All limits but one."""
+    @staticmethod
+    def of(limits: Iterable[Limit]) -> Limits:
+        """Limits of any kinds, sorted by kind."""
+        every = tuple(limits)
         return Limits(
-            tuple(x for x in self.holds if x is not limit),
-            tuple(x for x in self.backs if x is not limit),
-            tuple(x for x in self.loops if x is not limit),
-            tuple(x for x in self.tiles if x is not limit),
-            tuple(x for x in self.axes if x is not limit),
+            tuple(x for x in every if isinstance(x, HoldLimit)),
+            tuple(x for x in every if isinstance(x, BackLimit)),
+            tuple(x for x in every if isinstance(x, LoopLimit)),
+            tuple(x for x in every if isinstance(x, TileLimit)),
+            tuple(x for x in every if isinstance(x, AxisLimit)),
         )
 
     def __bool__(self) -> bool:
