@@ -7,6 +7,7 @@ orders (instances used twice, results passed between parallel branches) is said 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from math import prod
 
 from ..machine.levels import Fanout, Machine
 from ..mapping.tree import Compute, Loop, Nest, Split, Store, einsums_below, leaves
@@ -38,9 +39,7 @@ def flat(nest: Nest) -> bool:
 def taken(nest: Nest, axis: str) -> int:
     """Instances along `axis` that a nest takes: its loops multiply, branches with a share each add."""
     head, last = nest[:-1], nest[-1]
-    count = 1
-    for node in head:
-        count *= node.trips if isinstance(node, Loop) and node.axis == axis else 1
+    count = prod(node.trips for node in head if isinstance(node, Loop) and node.axis == axis)
     if isinstance(last, Split):
         parts = [taken(branch, axis) for branch in last.branches]
         if last.kind != "sequential" and last.where == axis:

@@ -458,9 +458,7 @@ class Compiler:
             if loop.axis not in private:
                 self.reasons.append(f"fanout: {level} stands below a spatial loop over {loop.axis}, listed after it")
         for name, axis in self.machine.axes.items():
-            used = 1
-            for loop in above.spatial:
-                used *= loop.trips if loop.axis == name else 1
+            used = prod(loop.trips for loop in above.spatial if loop.axis == name)
             if used > axis.size:
                 self.reasons.append(f"fanout: {used} instances of axis {name} are used, it has {axis.size}")
 

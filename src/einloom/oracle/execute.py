@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
+
+import numpy as np
 
 from ..workload.einsum import Workload
 from .lifetime import Peaks
@@ -235,30 +238,10 @@ def _result(leaf: LeafPlan, values: list[int | None]) -> int | None:
     numbers = [0 if value is None else value for value in values]
     if leaf.kind == "map":
         return apply_function(leaf.function, tuple(numbers))
-    product = 1
-    for number in numbers:
-        product *= number
-    return product
+    return prod(numbers)
 
 
 def _given(workload: Workload, tensor: str, array: Array) -> dict[Element, int]:
     """The elements of a tensor that are there from the start: those that no Einsum writes."""
     made = {element for name in workload.writers.get(tensor, ()) for element in written_elements(workload, name)}
-    return {index: int(value) for index, value in _items(array) if index not in made}
-
-
-def _items(array: Array) -> list[tuple[Element, int]]:
-    if array.ndim == 0:
-        return [((), int(array))]
-    return list(_walk(array.tolist(), ()))
-
-
-def _walk(values: list[object], prefix: Element) -> list[tuple[Element, int]]:
-    found: list[tuple[Element, int]] = []
-    for i, value in enumerate(values):
-        if isinstance(value, list):
-            found.extend(_walk(value, (*prefix, i)))
-        else:
-            assert isinstance(value, int)
-            found.append(((*prefix, i), value))
-    return found
+    return {index: int(value) for index, value in np.ndenumerate(array) if index not in made}

@@ -7,8 +7,9 @@ outside a declared shape are 0; a reduction by maximum skips points that touch o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, reduce
 from itertools import product
+from operator import mul
 from random import Random
 from typing import Any
 from zlib import crc32
@@ -140,7 +141,4 @@ def _pointwise(einsum: Einsum, operands: list[Array]) -> Array:
         name = einsum.function or "identity"
         function: Any = np.frompyfunc(lambda *values: apply_function(name, tuple(map(int, values))), len(operands), 1)
         return np.asarray(function(*operands)).astype(np.int64)
-    result = operands[0]
-    for operand in operands[1:]:
-        result = result * operand
-    return result
+    return reduce(mul, operands)
