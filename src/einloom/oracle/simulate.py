@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import field
 from math import prod
 
@@ -15,6 +16,8 @@ from .execute import Execution
 from .plan import Coords
 from .reference import evaluate_cascade, random_inputs, written_elements
 from .time.journal import Journal
+
+Instance = tuple[tuple[str, int], ...]  # its position along every axis, where that is not at its start
 
 
 @dataclass(frozen=True)
@@ -82,16 +85,14 @@ def simulate(workload: Workload, machine: Machine, mapping: Mapping, seed: int =
         else:
             rest = int(abs(expected[tensor]).sum()) == sum(abs(value) for value in found.values())
         correct = correct and covered and rest and len(leaf.done) == points
-    counts, busiest, operations = _totals(workload, machine, execution)
+    counts, load = _totals(workload, machine, execution)
     for leaf in plan.leaves:
-        done = execution.operations[leaf.einsum]
-        if leaf.unit is not None and done:
-            operations[leaf.einsum] = sum(done.values()) * workload.repeat
-            busiest[leaf.einsum, leaf.unit, "compute"] = _most(leaf.spatial, done) * workload.repeat
+        if leaf.unit is not None and (done := execution.operations[leaf.einsum]):
+            load[leaf.einsum, leaf.unit, "compute"] = _by_instance(leaf.spatial, done, workload.repeat)
     return Simulation(
         counts=counts,
-        busiest=busiest,
-        operations=operations,
+        busiest={key: max(table.values()) for key, table in load.items()},
+        operations={name: sum(done.values()) * workload.repeat for name, done in execution.operations.items()},
         occupancy=execution.peaks.totals(workload.repeat),
         correct=correct,
         reasons=tuple(reasons),
@@ -102,34 +103,27 @@ def simulate(workload: Workload, machine: Machine, mapping: Mapping, seed: int =
 
 def _totals(
     workload: Workload, machine: Machine, execution: Execution
-) -> tuple[dict[tuple[str, str, str, str], int], dict[tuple[str, str, str], int], dict[str, int]]:
+) -> tuple[dict[tuple[str, str, str, str], int], dict[tuple[str, str, str], Counter[Instance]]]:
+    """(values moved, bits moved in every instance), by Einsum, component and action."""
     counts: dict[tuple[str, str, str, str], int] = {}
-    load: dict[tuple[str, str, str], dict[tuple[object, ...], int]] = {}
+    load: dict[tuple[str, str, str], Counter[Instance]] = {}
     for (einsum, site, action), counter in execution.stores.counters.items():
         if not counter:
             continue
         key = (einsum, site.memory, site.tensor, action)
         counts[key] = counts.get(key, 0) + sum(counter.values()) * workload.repeat
         bits = machine.way(site.memory).bits(workload, einsum, site.tensor)
-        table = load.setdefault((einsum, site.memory, action), {})
-        for coords, count in counter.items():
-            instance = _instance(site.spatial, coords)
-            table[instance] = table.get(instance, 0) + count * bits * workload.repeat
-    busiest = {key: max(table.values()) for key, table in load.items()}
-    return counts, busiest, {einsum.name: 0 for einsum in workload.einsums}
+        table = load.setdefault((einsum, site.memory, action), Counter())
+        table.update(_by_instance(site.spatial, counter, bits * workload.repeat))
+    return counts, load
 
 
-def _instance(spatial: tuple[tuple[str, int], ...], coords: Coords) -> tuple[object, ...]:
-    """The physical instance that loop coordinates lead to: a position along every axis that is not at its start."""
-    along: dict[str, int] = {}
-    for (axis, trips), i in zip(spatial, coords, strict=False):
-        along[axis] = along.get(axis, 0) * trips + i
-    return tuple(sorted((axis, i) for axis, i in along.items() if i))
-
-
-def _most(spatial: tuple[tuple[str, int], ...], counter: dict[Coords, int]) -> int:
-    table: dict[tuple[object, ...], int] = {}
+def _by_instance(spatial: tuple[tuple[str, int], ...], counter: dict[Coords, int], each: int) -> Counter[Instance]:
+    """`each` times what is counted, by the physical instance that loop coordinates lead to."""
+    table: Counter[Instance] = Counter()
     for coords, count in counter.items():
-        instance = _instance(spatial, coords)
-        table[instance] = table.get(instance, 0) + count
-    return max(table.values())
+        along: Counter[str] = Counter()
+        for (axis, trips), i in zip(spatial, coords, strict=False):
+            along[axis] = along[axis] * trips + i
+        table[tuple(sorted((axis, i) for axis, i in along.items() if i))] += count * each
+    return table
