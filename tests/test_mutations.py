@@ -94,7 +94,7 @@ def nothing_is_read_back(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def tiles_are_rounded_down(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(paths, "default_tile", lambda extent, trips: max(1, extent // trips))
+    patch.setattr(paths, "tile_of", lambda loop, extent: loop.tile or max(1, extent // loop.trips))
 
 
 @mutation

@@ -41,11 +41,6 @@ def trips_of(extent: Number, tile: Number) -> Number:
     return -(-extent // tile)
 
 
-def default_tile(extent: Number, trips: Number) -> Number:
-    """ceil(extent / trips): the tile of a loop that names no tile."""
-    return -(-extent // trips)
-
-
 @dataclass(frozen=True, slots=True)
 class LoopCut:
     """How one loop cuts the extent of its variable.

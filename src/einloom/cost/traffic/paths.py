@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import reduce
 from operator import and_
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...dataclass import dataclass
 from ...mapping.analysed import Analysed
-from ...mapping.extents import Address
+from ...mapping.extents import Address, tile_of
 from ...mapping.legality.concurrency import concurrent
 from ...mapping.tree import Compute, Mapping, Node, Split, Store
 from ...once import cached_property
 from ...workload.einsum import Access, Einsum, Workload
 from ...workload.parts import not_whole
 from ..formulas import terms
-from ..formulas.terms import LoopCut, Number, default_tile, minimum
+from ..formulas.terms import LoopCut, Number
 from ..formulas.windows import Choice, piece
 
 Flag = Callable[["PathLoop"], Number]
@@ -307,16 +307,6 @@ def _path(tree: Analysed, name: str, order: int, held: dict[Address, frozenset[s
 
 
 def _path_loops(tree: Analysed, name: str) -> Iterator[PathLoop]:
-    extents: dict[str, Any] = {v: tree.workload.extents[v] for v in tree.workload.einsum(name).variables}
     cuts = tree.cuts
-    for place, node, variable in tree.loops[name]:
-        if variable is None:
-            continue
-        tile = default_tile(extents[variable], node.trips) if node.tile is None else node.tile
-        ends = cuts.get((name, place)) if cuts else None
-        yield PathLoop(place, variable, node.trips, tile, ends, node.axis)
-        extents[variable] = minimum(extents[variable], tile) if ends is None else _widest(ends)
-
-
-def _widest(ends: tuple[int, ...]) -> int:
-    return max(end - start for start, end in zip((0, *ends[:-1]), ends, strict=True))
+    for place, loop, variable, extent in tree.extents(name)[0]:
+        yield PathLoop(place, variable, loop.trips, tile_of(loop, extent), cuts.get((name, place)), loop.axis)
