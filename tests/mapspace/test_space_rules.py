@@ -114,7 +114,7 @@ def other_stores_count_for_a_copy(patch: pytest.MonkeyPatch) -> None:
     def copies(tree: Any, einsum: str) -> Iterator[str]:
         yield from right(tree, einsum)
         seen = {memory.name for memory in ffm.visible_memories(tree.machine, None)}
-        for _, node in tree.paths[einsum]:
+        for node in tree.paths[einsum]:
             if tree.workload.einsum(einsum).kind == "copy" and isinstance(node, Store) and node.memory not in seen:
                 yield f"rule 10: {node.memory}"
 

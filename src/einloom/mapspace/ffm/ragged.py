@@ -12,7 +12,8 @@ from math import prod
 
 from ...cost.formulas import terms
 from ...dataclass import dataclass
-from ...mapping.extents import Cuts, Trail, extents_along, tile_of
+from ...mapping.analysed import Analysed
+from ...mapping.extents import tile_of
 from ...mapping.tree import Loop, describe
 from ...workload.einsum import Workload
 
@@ -63,28 +64,24 @@ def spread_windows(workload: Workload, einsum: str) -> frozenset[str]:
     return windowed(workload, einsum) - kept
 
 
-def chains(workload: Workload, steps: Trail, cuts: Cuts, einsum: str) -> dict[str, list[Cutting]]:
+def chains(tree: Analysed, einsum: str) -> dict[str, list[Cutting]]:
     """The loops of every variable, from the outermost in."""
-    below = extents_along(workload, steps, cuts, einsum)
     found: dict[str, list[Cutting]] = {}
-    for i, (_, node) in enumerate(steps):
-        v = node.variable(einsum) if isinstance(node, Loop) else None
-        if isinstance(node, Loop) and v is not None:
-            extent = below[i - 1][v] if i else workload.extents[v]
-            found.setdefault(v, []).append(Cutting(i, node, extent, tile_of(node, extent)))
+    for i, loop, v, extent in tree.extents(einsum)[0]:
+        found.setdefault(v, []).append(Cutting(i, loop, extent, tile_of(loop, extent)))
     return found
 
 
-def ragged_reasons(workload: Workload, steps: Trail, cuts: Cuts, einsum: str, integer: bool = False) -> Iterator[str]:
+def ragged_reasons(tree: Analysed, einsum: str, integer: bool = False) -> Iterator[str]:
     """Rule 2 of `ragged` or of `integer`, for every loop on the path of `einsum`."""
-    window = windowed(workload, einsum)
+    workload, window = tree.workload, windowed(tree.workload, einsum)
     spread = frozenset() if integer else spread_windows(workload, einsum)
-    for v, chain in chains(workload, steps, cuts, einsum).items():
+    for v, chain in chains(tree, einsum).items():
         for n, cut in enumerate(chain):
             title = f"rule 2: '{describe(cut.loop)}'"
             if cut.loop.trips < 2:
                 yield f"{title} has fewer than 2 trips"
-            elif (einsum, cut.place) in cuts:
+            elif (einsum, cut.place) in tree.cuts:
                 yield f"{title} cuts {einsum}.{v} as its consumers need it"
             elif cut.uneven and n and not integer:
                 yield f"{title} cuts {einsum}.{v} of extent {cut.extent} unevenly below another loop over it"

@@ -16,13 +16,12 @@ from itertools import pairwise
 from math import prod
 from types import MappingProxyType
 
-from ...dataclass import dataclass
 from ...machine.levels import Axis, Machine
-from ...mapping.analysed import derived_cuts
-from ...mapping.extents import Address, Cuts, addressed_paths, extents_along, tile_of
+from ...mapping.analysed import Analysed
+from ...mapping.extents import Address, tile_of
 from ...mapping.legality.concurrency import concurrent
 from ...mapping.legality.placement import visible_memories
-from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, describe, einsums_below
+from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, describe, einsums_below
 from ...workload.einsum import Access, Workload
 from ...workload.orders import reordered
 from ...workload.parts import not_whole
@@ -36,7 +35,6 @@ from .full_use import least_iterations
 from .ragged import busiest, chains, done_by_busiest, ragged_reasons, spread_windows, windowed
 from .shares import axes_left
 
-Steps = tuple[tuple[Address, Node], ...]
 WHOLE: Table[str, int] = MappingProxyType({})
 WINDOW = -1
 
@@ -48,7 +46,7 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
     """
     if mapspace.order == "free":
         workload = reordered(workload, mapping.einsums)
-    tree = _Tree(workload, machine, mapspace, mapping, addressed_paths(mapping.nest), derived_cuts(workload, mapping))
+    tree = _Tree(workload, machine, mapspace, mapping)
     reasons: list[str] = []
     if mapping.einsums != tuple(e.name for e in workload.einsums):
         reasons.append(f"rule 1: the leaves stand in the order {', '.join(mapping.einsums)}, not in program order")
@@ -67,7 +65,7 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
         _windows,
         _asked,
     )
-    for einsum in tree.paths:
+    for einsum in tree.trails:
         for rule in rules:
             reasons.extend(rule(tree, einsum))
     reasons.extend(_fusion(tree, mapping.nest, (), ()))
@@ -148,22 +146,19 @@ def allowed_instances(
     return tuple(n for n in every if share_allowed(limits, einsum, axis.name, variable, n))
 
 
-@dataclass(frozen=True)
-class _Tree:
-    """A mapping with its problem, its paths and its derived cuts."""
+class _Tree(Analysed):
+    """A mapping, walked once, with its machine and the space that it may be in."""
 
-    workload: Workload
-    machine: Machine
-    mapspace: Mapspace
-    mapping: Mapping
-    paths: dict[str, Steps]
-    cuts: Cuts
+    def __init__(self, workload: Workload, machine: Machine, mapspace: Mapspace, mapping: Mapping) -> None:
+        super().__init__(workload, mapping)
+        self.machine, self.mapspace = machine, mapspace
+        self._orders: dict[int, dict[str, int]] = {}
 
     @cached_property
-    def below(self) -> dict[Address, list[str]]:
+    def beneath(self) -> dict[Address, list[str]]:
         """Address of a node -> the Einsums below it."""
         found: dict[Address, list[str]] = {}
-        for einsum, steps in self.paths.items():
+        for einsum, steps in self.trails.items():
             for address, _ in steps:
                 found.setdefault(address, []).append(einsum)
         return found
@@ -171,11 +166,7 @@ class _Tree:
     @cached_property
     def first(self) -> dict[str, str]:
         """Tensor -> the first Einsum that accesses it."""
-        found: dict[str, str] = {}
-        for einsum in self.paths:
-            for tensor in self.workload.einsum(einsum).tensors:
-                found.setdefault(tensor, einsum)
-        return found
+        return {t: einsum for einsum in reversed(self.trails) for t in self.workload.einsum(einsum).tensors}
 
     def mine(self, einsum: str, store: Store) -> tuple[str, ...]:
         """Tensors of `einsum` in a store, in the store's order."""
@@ -188,10 +179,6 @@ class _Tree:
             self._orders[id(store)] = {t: i for i, t in enumerate(store.tensors)}
         return self._orders[id(store)]
 
-    @cached_property
-    def _orders(self) -> dict[int, dict[str, int]]:
-        return {}
-
     def place(self, name: str) -> int:
         return self.machine.position[name]
 
@@ -202,14 +189,13 @@ class _Tree:
     def backings(self, einsum: str) -> dict[str, int]:
         """Tensor of `einsum` -> index of its backing store in the path."""
         found: dict[str, int] = {}
-        for i, (_, node) in enumerate(self.paths[einsum]):
-            if isinstance(node, Store):
-                for tensor in self.mine(einsum, node):
-                    found.setdefault(tensor, i)
+        for i, store in self.stores[einsum]:
+            for tensor in self.mine(einsum, store):
+                found.setdefault(tensor, i)
         return found
 
     def memory(self, einsum: str, i: int) -> str:
-        node = self.paths[einsum][i][1]
+        node = self.paths[einsum][i]
         assert isinstance(node, Store)
         return node.memory
 
@@ -218,36 +204,30 @@ def _tiled(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 2, as the space has it."""
     if tree.mapspace.name in ("ragged", "integer"):
         integer = tree.mapspace.name == "integer"
-        return ragged_reasons(tree.workload, tree.paths[einsum], tree.cuts, einsum, integer)
+        return ragged_reasons(tree, einsum, integer)
     return _perfect(tree, einsum)
 
 
 def _perfect(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 2: every loop has two trips or more and cuts evenly."""
-    below = extents_along(tree.workload, tree.paths[einsum], tree.cuts, einsum)
-    for i, (_, node) in enumerate(tree.paths[einsum]):
-        if not isinstance(node, Loop):
-            continue
-        v = node.variable(einsum)
-        if node.trips < 2:
-            yield f"rule 2: '{describe(node)}' has fewer than 2 trips"
-        elif v is not None:
-            extent = below[i - 1][v] if i else tree.workload.extents[v]
-            if (einsum, i) in tree.cuts:
-                yield f"rule 2: '{describe(node)}' cuts {einsum}.{v} unevenly, as its consumers need it"
-            elif node.trips * tile_of(node, extent) != extent:
-                yield f"rule 2: '{describe(node)}' cuts {einsum}.{v} of extent {extent} unevenly"
+    extents = {i: extent for i, _, _, extent in tree.extents(einsum)[0]}
+    for i, loop, v in tree.loops[einsum]:
+        if loop.trips < 2:
+            yield f"rule 2: '{describe(loop)}' has fewer than 2 trips"
+        elif (einsum, i) in tree.cuts:
+            yield f"rule 2: '{describe(loop)}' cuts {einsum}.{v} unevenly, as its consumers need it"
+        elif v is not None and loop.trips * tile_of(loop, extents[i]) != extents[i]:
+            yield f"rule 2: '{describe(loop)}' cuts {einsum}.{v} of extent {extents[i]} unevenly"
 
 
 def _hierarchical(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 3 for memories: stores go inwards, and those of the outermost memory stand above all else."""
-    steps = tree.paths[einsum]
-    stores = [n for _, n in steps if isinstance(n, Store) and tree.mine(einsum, n)]
+    stores = [store for _, store in tree.stores[einsum] if tree.mine(einsum, store)]
     for outer, inner in pairwise(stores):
         if tree.place(outer.memory) > tree.place(inner.memory):
             yield f"rule 3: on the path of {einsum}, store {inner.memory} stands below store {outer.memory}"
     top = True
-    for _, node in steps:
+    for node in tree.paths[einsum]:
         if isinstance(node, Store) and node.memory == tree.outermost and not top:
             yield f"rule 3: a store of {node.memory} stands below a loop, a split or another memory's store"
         top = top and isinstance(node, Store) and node.memory == tree.outermost
@@ -257,7 +237,7 @@ def _block_order(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 3 for loops: between two stores temporal ones come first, then spatial ones, fanout by fanout."""
     spatial: Loop | None = None
     after: Loop | None = None
-    for _, node in tree.paths[einsum]:
+    for node in tree.paths[einsum]:
         if isinstance(node, Store) and tree.mine(einsum, node):
             if after is not None and spatial is not None:
                 yield f"rule 3: '{describe(after)}' stands between '{describe(spatial)}' and store {node.memory}"
@@ -276,7 +256,7 @@ def _one_loop(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 4: one temporal loop per variable between two stores, one spatial loop per variable and axis."""
     temporal: set[str] = set()
     spatial: set[tuple[str, str]] = set()
-    for _, node in tree.paths[einsum]:
+    for node in tree.paths[einsum]:
         if isinstance(node, Store) and tree.mine(einsum, node):
             temporal = set()
         elif isinstance(node, Loop):
@@ -306,8 +286,8 @@ def _fused_loops(tree: _Tree, einsum: str) -> list[Loop]:
     """The temporal loops above the lowest backing store of an intermediate outside the outermost memory."""
     backings = tree.backings(einsum).items()
     inner = [i for t, i in backings if t in tree.workload.intermediates and tree.memory(einsum, i) != tree.outermost]
-    above = (node for _, node in tree.paths[einsum][: max(inner, default=0)])
-    return [node for node in above if isinstance(node, Loop) and node.axis is None]
+    lowest = max(inner, default=0)
+    return [loop for i, loop, _ in tree.loops[einsum] if i < lowest and loop.axis is None]
 
 
 def _no_recomputation(tree: _Tree, einsum: str) -> Iterator[str]:
@@ -316,9 +296,8 @@ def _no_recomputation(tree: _Tree, einsum: str) -> Iterator[str]:
     for tensor, i in tree.backings(einsum).items():
         if tensor not in tree.workload.intermediates or tree.memory(einsum, i) == tree.outermost:
             continue
-        for _, node in tree.paths[einsum][:i]:
-            v = node.variable(einsum) if isinstance(node, Loop) else None
-            if not isinstance(node, Loop) or v is None:
+        for at, node, v in tree.loops[einsum]:
+            if at > i or v is None:
                 continue
             rank = e.access(tensor).rank_of(v)
             if rank is None or not e.access(tensor).indices[rank].simple or not tree.workload.tied(tensor, rank):
@@ -335,7 +314,7 @@ def _parts(tree: _Tree, einsum: str) -> Iterator[str]:
         return
     for other in tree.workload.writers[mine.tensor]:
         theirs = tree.workload.einsum(other).output
-        for (address, node), (also, _) in zip(tree.paths[einsum], tree.paths[other], strict=False):
+        for (address, node), (also, _) in zip(tree.trails[einsum], tree.trails[other], strict=False):
             if address != also or other == einsum:
                 break
             if isinstance(node, Loop) and node.trips > 1:
@@ -355,14 +334,14 @@ def _lent(tree: _Tree, einsum: str) -> Iterator[str]:
         if tensor in tree.workload.producers or first == einsum or tree.memory(einsum, i) == tree.outermost:
             continue
         theirs = tree.workload.einsum(first).access(tensor)
-        for _, node in tree.paths[einsum][:i]:
-            if isinstance(node, Loop) and node.trips > 1 and tensor in tree.workload.viewed:
+        for _, node, v in tree.several(einsum, i):
+            if tensor in tree.workload.viewed:
                 yield (
                     f"rule 6: '{describe(node)}' stands above the backing store of {tensor}, which "
                     f"{not_whole(tree.workload, tensor)}"
                 )
-            elif isinstance(node, Loop) and node.trips > 1:
-                ranks = {_alone(e.access(tensor), node.variable(einsum)), _alone(theirs, node.variable(first))}
+            else:
+                ranks = {_alone(e.access(tensor), v), _alone(theirs, node.variable(first))}
                 if len(ranks) > 1 or WINDOW in ranks:
                     yield (
                         f"rule 6: '{describe(node)}' stands above the backing store of {tensor}, which {first} and "
@@ -379,13 +358,11 @@ def _alone(access: Access, variable: str | None) -> int | None:
 def _own_stores(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 8: who may use a store that is not the backing store of its tensor."""
     backings = tree.backings(einsum)
-    for i, (address, node) in enumerate(tree.paths[einsum]):
-        if not isinstance(node, Store):
-            continue
+    for i, node in tree.stores[einsum]:
         for tensor in tree.mine(einsum, node):
             if backings[tensor] == i:
                 continue
-            served = [e for e in tree.below[address] if tensor in tree.workload.einsum(e).tensors]
+            served = [e for e in tree.beneath[tree.trails[einsum][i][0]] if tensor in tree.workload.einsum(e).tensors]
             if len(served) > 1 and (why := _unshared(tree, einsum, tensor, i, served)) is not None:
                 yield f"rule 8: the store of {tensor} in {node.memory} serves {', '.join(served)}, {why}"
 
@@ -403,12 +380,12 @@ def _unshared(tree: _Tree, einsum: str, tensor: str, i: int, served: list[str]) 
         return "but it is persistent, written in parts or read under other ranks"
     if not _plainly(tree.workload, mine, theirs):
         return f"but {served[0]} and {einsum} do not index it plainly and alike"
-    between = (n for _, n in steps[first + 1 : i] if isinstance(n, Store))
+    between = (n for n in steps[first + 1 : i] if isinstance(n, Store))
     if tree.memory(einsum, first) != tree.outermost or any(tensor in tree.mine(einsum, n) for n in between):
         return f"but it is not next to a backing store in {tree.outermost}"
     if tree.machine.memory(tree.memory(einsum, i)).capacity_share() > 1 and _at_once(steps[i:]):
         return f"but it holds tiles in turns, and {einsum} runs at the same time as others"
-    loops = [n for _, n in steps[:i] if isinstance(n, Loop)]
+    loops = [n for n in steps[:i] if isinstance(n, Loop)]
     for loop in loops:
         if _alone(mine, loop.variable(einsum)) != _alone(theirs, loop.variable(served[0])):
             return f"but {served[0]} and {einsum} do not index it alike by '{describe(loop)}'"
@@ -424,9 +401,9 @@ def _unshared(tree: _Tree, einsum: str, tensor: str, i: int, served: list[str]) 
     return None
 
 
-def _at_once(steps: Steps) -> bool:
+def _at_once(steps: Nest) -> bool:
     """True if branches of a split on a path run at the same time."""
-    return any(isinstance(node, Split) and concurrent(node) for _, node in steps)
+    return any(isinstance(node, Split) and concurrent(node) for node in steps)
 
 
 def _beside(tree: _Tree, einsum: str, i: int) -> str | None:
@@ -435,7 +412,7 @@ def _beside(tree: _Tree, einsum: str, i: int) -> str | None:
     steps, backings = tree.paths[einsum], set(tree.backings(einsum).values())
     for way, backing in ((range(i - 1, -1, -1), False), (range(i + 1, len(steps)), True)):
         for j in way:
-            node = steps[j][1]
+            node = steps[j]
             if isinstance(node, Loop):
                 break
             counts = isinstance(node, Store) and tree.mine(einsum, node) and (not backing or j in backings)
@@ -460,29 +437,28 @@ def _reaches(tree: _Tree, einsum: str, i: int, j: int) -> bool:
     mine, other = tree.memory(einsum, i), tree.memory(einsum, j)
     if other == tree.outermost or tree.place(other) < tree.place(mine):
         return False
-    return j > i or all(isinstance(node, Store) for _, node in tree.paths[einsum][j:i])
+    return j > i or all(isinstance(node, Store) for node in tree.paths[einsum][j:i])
 
 
 def _limits(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 9: the number of fused loops, and the use of axes that ask for all of it."""
-    steps = tree.paths[einsum]
     fused, limit = len(_fused_loops(tree, einsum)), tree.mapspace.max_fused_loops
     if limit is not None and fused > limit:
         yield f"rule 9: {einsum} has {fused} fused loops, at most {limit} are allowed"
-    leaf = steps[-1][1]
+    leaf = tree.paths[einsum][-1]
     if not isinstance(leaf, Compute) or leaf.unit is None or tree.workload.einsum(einsum).kind == "copy":
         return
     full = {axis.name for axis in tree.machine.axes.values() if axis.use == "full"}
-    used = prod(n.trips for _, n in steps if isinstance(n, Loop) and n.axis in full)
-    most = full_use(tree.workload, tree.machine, einsum, leaf.unit, tree.mapspace.limits, axes_left(steps))
+    used = prod(loop.trips for _, loop, _ in tree.loops[einsum] if loop.axis in full)
+    left = axes_left(tree.trails[einsum])
+    most = full_use(tree.workload, tree.machine, einsum, leaf.unit, tree.mapspace.limits, left)
     if tree.mapspace.name in ("ragged", "integer"):
         extents = {v: tree.workload.extents[v] for v in tree.workload.einsum(einsum).variables}
         doing = busiest if tree.mapspace.name == "ragged" else done_by_busiest
-        found = chains(tree.workload, steps, tree.cuts, einsum)
+        found = chains(tree, einsum)
         work, least = doing(extents, found, full), prod(extents.values()) // most
         window = windowed(tree.workload, einsum)
         if any(cut.uneven for v in window for cut in found.get(v, ())):
-            left = axes_left(steps)
             least = least_work(tree.workload, tree.machine, einsum, leaf.unit, tree.mapspace.limits, left)
         if work > least:
             yield (
@@ -497,14 +473,13 @@ def _copies(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 10: which memories and loops a copy may have."""
     if tree.workload.einsum(einsum).kind != "copy":
         return
-    steps = tree.paths[einsum]
     seen = {memory.name for memory in visible_memories(tree.machine, None)}
-    for _, node in steps:
-        if isinstance(node, Store) and tree.mine(einsum, node) and node.memory not in seen:
+    for _, node in tree.stores[einsum]:
+        if tree.mine(einsum, node) and node.memory not in seen:
             yield f"rule 10: the copy {einsum} stores in {node.memory}, which is listed after the first compute unit"
     backings = set(tree.backings(einsum).values())
-    for i, (_, node) in enumerate(steps):
-        if isinstance(node, Loop) and node.axis is not None:
+    for i, node, _ in tree.loops[einsum]:
+        if node.axis is not None:
             place = tree.place(node.axis)
             if not any(j > i and tree.place(tree.memory(einsum, j)) > place for j in backings):
                 yield f"rule 10: '{describe(node)}' on the path of the copy {einsum} stands above no backing store"
@@ -524,9 +499,9 @@ def _windows(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 11: padded ranks are not spread, and no own store above a split slides along a loop above it."""
     steps = tree.paths[einsum]
     padded = padded_variables(tree.workload, einsum)
-    splits = [i for i, (_, node) in enumerate(steps) if isinstance(node, Split)]
+    splits = [i for i, node in enumerate(steps) if isinstance(node, Split)]
     backings = tree.backings(einsum)
-    for i, (_, node) in enumerate(steps):
+    for i, node in enumerate(steps):
         if isinstance(node, Loop) and node.axis is not None and node.variable(einsum) in padded:
             yield f"rule 11: '{describe(node)}' spreads a variable of a padded rank of {einsum}"
         if not isinstance(node, Store) or not splits or i > splits[-1]:
@@ -536,7 +511,7 @@ def _windows(tree: _Tree, einsum: str) -> Iterator[str]:
                 continue
             indices = tree.workload.einsum(einsum).access(tensor).indices
             compound = {v for index in indices if len(index.terms) > 1 for v in index.variables}
-            for _, above in steps[:i]:
+            for above in steps[:i]:
                 if isinstance(above, Loop) and above.variable(einsum) in compound:
                     where = f"the store of {tensor} in {node.memory}"
                     yield f"rule 11: {where} stands above a split and below a loop of its window"
@@ -545,9 +520,8 @@ def _windows(tree: _Tree, einsum: str) -> Iterator[str]:
 def _asked(tree: _Tree, einsum: str) -> Iterator[str]:
     """Rule 12: what the mapspace's limits ask."""
     if tree.mapspace.limits:
-        path = tuple(node for _, node in tree.paths[einsum])
-        below = extents_along(tree.workload, tree.paths[einsum], tree.cuts, einsum)
-        yield from unmet(tree.workload, tree.machine, tree.mapspace.limits, einsum, path, below)
+        limits, path = tree.mapspace.limits, tree.paths[einsum]
+        yield from unmet(tree.workload, tree.machine, limits, einsum, path, tree.below(einsum))
 
 
 def _fusion(tree: _Tree, nest: Nest, prefix: Address, above: tuple[tuple[Address, Loop], ...]) -> Iterator[str]:
@@ -566,10 +540,10 @@ def _fusion(tree: _Tree, nest: Nest, prefix: Address, above: tuple[tuple[Address
 def _fused_for_a_reason(tree: _Tree, address: Address, loop: Loop, split: Split) -> Iterator[str]:
     """Rule 7 for one loop: an intermediate passes between neighbouring branches below it."""
     order = tree.workload.position
-    below = tree.below[address]
+    below = tree.beneath[address]
     stored: set[str] = set()
     for einsum in below:
-        at = next(i for i, (a, _) in enumerate(tree.paths[einsum]) if a == address)
+        at = next(i for i, (a, _) in enumerate(tree.trails[einsum]) if a == address)
         stored |= {t for t, i in tree.backings(einsum).items() if i > at and t in tree.workload.intermediates}
     for einsum in below:
         if not stored & set(tree.workload.einsum(einsum).tensors):
