@@ -147,27 +147,19 @@ class Fullest:
 
     def choices(self, order: Callable[[tuple[int, ...]], Iterable[int]]) -> Iterator[Chosen]:
         """All of them. order: in which an axis tries what it may take of a variable."""
-        return self._choices(order, 0, 0, (), 1, tuple(extent for extent, _ in self.takes), (*self.sizes, 1)[0])
 
-    def _choices(
-        self,
-        order: Callable[[tuple[int, ...]], Iterable[int]],
-        a: int,
-        v: int,
-        chosen: Chosen,
-        used: int,
-        left: Left,
-        room: int,
-    ) -> Iterator[Chosen]:
-        if used * self._reach.most(a, v, left, room) < self.wanted:
-            return
-        if a == len(self.sizes):
-            yield chosen
-        elif v == len(left):
-            yield from self._choices(order, a + 1, 0, chosen, used, left, (*self.sizes, 1)[a + 1])
-        else:
-            for n in order(self.takes[v][1][a]):
-                if n <= room and left[v] % n == 0:
-                    more = (*chosen, (a, v, n)) if n > 1 else chosen
-                    after = left if n == 1 else (*left[:v], left[v] // n, *left[v + 1 :])
-                    yield from self._choices(order, a, v + 1, more, used * n, after, room // n)
+        def choose(a: int, v: int, chosen: Chosen, used: int, left: Left, room: int) -> Iterator[Chosen]:
+            if used * self._reach.most(a, v, left, room) < self.wanted:
+                return
+            if a == len(self.sizes):
+                yield chosen
+            elif v == len(left):
+                yield from choose(a + 1, 0, chosen, used, left, (*self.sizes, 1)[a + 1])
+            else:
+                for n in order(self.takes[v][1][a]):
+                    if n <= room and left[v] % n == 0:
+                        more = (*chosen, (a, v, n)) if n > 1 else chosen
+                        after = left if n == 1 else (*left[:v], left[v] // n, *left[v + 1 :])
+                        yield from choose(a, v + 1, more, used * n, after, room // n)
+
+        return choose(0, 0, (), 1, tuple(extent for extent, _ in self.takes), (*self.sizes, 1)[0])
