@@ -13,11 +13,9 @@ from ...machine.levels import Link, Machine
 from ...workload.einsum import Workload
 from ...workload.parts import not_whole
 from ..analysed import Analysed
-from ..extents import Address
-from ..tree import Loop, Node, Split, Store, describe
+from ..extents import Trail
+from ..tree import Loop, Split, Store, describe
 from .concurrency import stage_distance
-
-Steps = tuple[tuple[Address, Node], ...]
 
 
 def link_problems(machine: Machine, tree: Analysed) -> Iterator[str]:
@@ -34,7 +32,7 @@ def link_problems(machine: Machine, tree: Analysed) -> Iterator[str]:
                     yield from _tensor_problems(tree.workload, machine, tensor, node, place, paths)
 
 
-def _place_problems(machine: Machine, store: Store, below: Steps) -> Iterator[str]:
+def _place_problems(machine: Machine, store: Store, below: Trail) -> Iterator[str]:
     link = machine.memory(store.memory)
     assert isinstance(link, Link)
     node = next(node for _, node in below if not isinstance(node, Store))
@@ -43,7 +41,7 @@ def _place_problems(machine: Machine, store: Store, below: Steps) -> Iterator[st
 
 
 def _tensor_problems(
-    workload: Workload, machine: Machine, tensor: str, store: Store, place: int, paths: dict[str, Steps]
+    workload: Workload, machine: Machine, tensor: str, store: Store, place: int, paths: dict[str, Trail]
 ) -> Iterator[str]:
     said = f"store {store.memory}: {tensor}"
     producer = workload.producers.get(tensor)
@@ -81,7 +79,7 @@ def _tensor_problems(
 
 
 def _end_problems(
-    machine: Machine, tensor: str, said: str, user: str, below: Steps
+    machine: Machine, tensor: str, said: str, user: str, below: Trail
 ) -> Generator[str, None, Store | None]:
     """Why a stage has no store of the whole tile; returns the store, None if there are reasons."""
     end = next((i for i, (_, node) in enumerate(below) if isinstance(node, Store) and tensor in node.tensors), None)
@@ -103,7 +101,7 @@ def _end_problems(
     return store
 
 
-def _spread_problems(workload: Workload, tensor: str, said: str, producer: str, below: Steps) -> Iterator[str]:
+def _spread_problems(workload: Workload, tensor: str, said: str, producer: str, below: Trail) -> Iterator[str]:
     """Instances of the stage that writes each have a part of the tile of their own: nothing is added on a link."""
     for _, node in below:
         if isinstance(node, Store) and tensor in node.tensors:

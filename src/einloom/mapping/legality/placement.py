@@ -9,10 +9,9 @@ from ...machine.levels import ComputeUnit, Link, Machine, Memory
 from ...workload.einsum import Workload
 from ...workload.selectors import select
 from ..analysed import Analysed
-from ..extents import Address
-from ..tree import Compute, Loop, Nest, Node, Store, describe
+from ..extents import Address, Trail
+from ..tree import Compute, Loop, Nest, Store, describe
 
-Steps = tuple[tuple[Address, Node], ...]
 Stores = tuple[tuple[int, Store], ...]  # of one path, with their places there
 Spread = list[tuple[int, Loop, str | None]]  # its spatial loops, with their places and the variables that they iterate
 
@@ -139,7 +138,7 @@ def _backing_problems(machine: Machine, tree: Analysed) -> Iterator[str]:
         for name in workload.einsum(einsum).tensors:
             users[name].append(einsum)
     for tensor in workload.tensors:
-        stores: dict[Address, tuple[str, Store, Steps]] = {}
+        stores: dict[Address, tuple[str, Store, Trail]] = {}
         for einsum in users[tensor.name]:
             steps = tree.trails[einsum]
             for i, node in tree.stores[einsum]:
@@ -158,7 +157,7 @@ def _backing_problems(machine: Machine, tree: Analysed) -> Iterator[str]:
 
 
 def _backing_limits(
-    workload: Workload, machine: Machine, tensor: str, einsum: str, store: Store, above: Steps
+    workload: Workload, machine: Machine, tensor: str, einsum: str, store: Store, above: Trail
 ) -> Iterator[str]:
     if tensor in workload.ends:
         home = outermost_home(workload, machine, einsum, tensor)

@@ -11,9 +11,9 @@ from collections.abc import Mapping as Table
 from itertools import combinations, pairwise
 
 from ...machine.levels import Machine
-from ...mapping.extents import Address
+from ...mapping.extents import Trail
 from ...mapping.legality.concurrency import axis_of, concurrent, shares, title
-from ...mapping.tree import Node, Split
+from ...mapping.tree import Split
 
 PARTS = 4
 
@@ -46,7 +46,7 @@ def share_reasons(machine: Machine, split: Split) -> Iterator[str]:
         yield f"rule 13: {title(split)} has shares {written}, which are not all {size} instances"
 
 
-def axes_left(steps: tuple[tuple[Address, Node], ...]) -> Table[str, int]:
+def axes_left(steps: Trail) -> Table[str, int]:
     """Axis -> instances of it that the end of a path has, for the axes of which it has a share only."""
     left: dict[str, int] = {}
     for (address, node), (below, _) in pairwise(steps):
