@@ -17,9 +17,8 @@ from ..mapping.tree import Mapping
 from ..workload.einsum import Workload
 from .breakdown import Action, ActionName, Cost, Latencies, Occupancy
 from .formulas import terms
-from .formulas.components import component_time, passing_time
+from .formulas.components import component_time
 from .formulas.terms import Number
-from .room.fits import overflows
 from .room.occupancy import occupancy
 from .time.schedule import Schedule
 from .traffic.accesses import Picks, StoreLink, counts, instance_choices, links, moves, operations
@@ -40,7 +39,17 @@ def _legal(machine: Machine, tree: Analysed) -> tuple[tuple[str, ...], tuple[Pat
         return reasons, (), ()
     found = paths_of(tree)
     occupied = occupancy(tree.workload, machine, found)
-    return overflows(occupied), found, occupied
+    return _overflows(occupied), found, occupied
+
+
+def _overflows(occupied: tuple[Occupancy, ...]) -> tuple[str, ...]:
+    """One reason for each memory that is too small, with the tensors that were alive at the worst moment."""
+    reasons = []
+    for o in occupied:
+        if o.size is not None and o.bits > o.size:
+            parts = ", ".join(f"{tensor} {bits}" for tensor, bits in o.tensors)
+            reasons.append(f"capacity: {o.memory} holds {o.size} bits, needs {o.bits} ({parts})")
+    return tuple(reasons)
 
 
 def evaluate(workload: Workload, machine: Machine, mapping: Mapping, latency_rule: str = "einsum") -> Cost:
@@ -136,7 +145,7 @@ def busiest(machine: Machine, path: Path, mine: tuple[StoreLink, ...]) -> tuple[
     found: dict[str, tuple[Number, Number | None]] = {}
     picks = instance_choices(path, mine)
     for name, (read, written) in instance_traffic(mine, picks).items():
-        found[name] = (read + written, _seconds(machine.way(name), read, written))
+        found[name] = (read + written, component_time(machine.way(name), read, written))
     unit = _unit(machine, path)
     if unit is not None:
         done = operations(path, picks)
@@ -157,11 +166,6 @@ def _longest(picks: Picks, lengths: Number) -> tuple[Picks, Number]:
     many = np.asarray(lengths, dtype=object).reshape(np.shape(lengths) or (1,) * len(picks))
     where = np.unravel_index(int(np.argmax(many)), many.shape)
     return {place: int(one.flat[i]) for (place, one), i in zip(picks.items(), where, strict=True)}, many[where]
-
-
-def _seconds(way: Memory | Toll, read: Number, written: Number) -> Number | None:
-    """Busy seconds of one instance of a memory or a toll; None if nothing limits it."""
-    return passing_time(way, read + written) if isinstance(way, Toll) else component_time(way, read, written)
 
 
 def instance_traffic(mine: tuple[StoreLink, ...], picks: Picks) -> dict[str, tuple[Number, Number]]:

@@ -29,7 +29,7 @@ from ..mapping.tree import Loop, Mapping, Store
 from ..workload.einsum import Workload
 from ..workload.selectors import select
 from .evaluate import legality, price
-from .formulas.components import component_time, passing_time
+from .formulas.components import component_time
 from .room.occupancy import exchanges, slots
 from .time.schedule import Schedule, SplitNest, part
 from .traffic import visits
@@ -378,9 +378,8 @@ class _Run:
             down, up = toll.charges(link.workload, einsum, link.tensor)
             if down if kind == "load" else up:
                 values = visits.moved(link, at_parent=True, stop=link.place, indices=indices, toll=toll)
-                slowest = max(
-                    slowest, passing_time(toll, values * toll.bits(link.workload, einsum, link.tensor)) or 0.0
-                )
+                bits = values * toll.bits(link.workload, einsum, link.tensor)
+                slowest = max(slowest, component_time(toll, bits, 0) or 0.0)
         return slowest
 
     def _uneven(self, path: Path, stop: int, indices: Indices) -> tuple[int, ...]:
@@ -458,7 +457,7 @@ class _Run:
                 for link in self.leaves[path.einsum.name]
                 if toll in link.tolls
             )
-            busy[toll.name, ""] = passing_time(toll, through) or 0.0
+            busy[toll.name, ""] = component_time(toll, through, 0) or 0.0
         return busy
 
     def _emit(

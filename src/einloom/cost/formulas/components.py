@@ -1,4 +1,4 @@
-"""Seconds that one component instance is busy, from the bits that it reads and writes."""
+"""Seconds that one component instance is busy, from the bits that it reads and writes, or that pass it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from . import terms
 from .terms import Number
 
 
-def passing_time(toll: Toll, passed: Number) -> Number | None:
-    """Busy seconds of one instance of a toll; None if its throughput is unlimited."""
-    return None if toll.throughput is None else terms.transfer_time(passed, toll.throughput)
+def component_time(way: Memory | Toll, read: Number, written: Number) -> Number | None:
+    """Busy seconds of one instance: reads and writes over their throughputs, added (shared port) or their maximum; all
+    that passes a toll over that of the toll.
 
-
-def component_time(memory: Memory, read: Number, written: Number) -> Number | None:
-    """Busy seconds of one instance: reads and writes over their throughputs, added (shared port) or their maximum.
-
-    None if the memory's throughput is unlimited both ways.
+    None if the throughput is unlimited both ways.
     """
-    if memory.read_throughput is None and memory.write_throughput is None:
+    if isinstance(way, Toll):
+        return None if way.throughput is None else terms.transfer_time(read + written, way.throughput)
+    if way.read_throughput is None and way.write_throughput is None:
         return None
-    reading = terms.transfer_time(read, memory.read_throughput) if memory.read_throughput is not None else 0.0
-    writing = terms.transfer_time(written, memory.write_throughput) if memory.write_throughput is not None else 0.0
-    return reading + writing if memory.ports == "shared" else terms.maximum(reading, writing)
+    reading = terms.transfer_time(read, way.read_throughput) if way.read_throughput is not None else 0.0
+    writing = terms.transfer_time(written, way.write_throughput) if way.write_throughput is not None else 0.0
+    return reading + writing if way.ports == "shared" else terms.maximum(reading, writing)

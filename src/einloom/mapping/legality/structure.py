@@ -1,7 +1,7 @@
 """Is a tree a schedule at all? `problems` returns every structural reason against it, with numbers.
 
 Comes in: a workload, a machine and any tree. Goes out: reasons, none if the tree is well formed. Capacity is the other
-half of legality (cost/room/fits.py). First come names and layout; only a tree that is sound there is asked about stores
+half of legality (cost/evaluate.py). First come names and layout; only a tree that is sound there is asked about stores
 and machine limits (placement.py), about branches that run at the same time (concurrency.py) and about loops and fusion
 (dependence.py), because those questions need sane paths.
 """
