@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Table
+from dataclasses import replace
 
 from ..workload.einsum import Workload
 from .tree import Compute, Loop, Nest, Node, Split
@@ -64,6 +65,18 @@ def addresses(nest: Nest, above: Address = ()) -> Iterator[Address]:
         if isinstance(node, Split):
             for j, branch in enumerate(node.branches):
                 yield from addresses(branch, (*above, i, j))
+
+
+def rewritten(nest: Nest, made: Callable[[Address, Node], Nest], above: Address = ()) -> Nest:
+    """The nest with what `made` makes of each node at its address, a split after its branches."""
+    nodes: list[Node] = []
+    for i, node in enumerate(nest):
+        address = (*above, i)
+        if isinstance(node, Split):
+            branches = tuple(rewritten(branch, made, (*address, j)) for j, branch in enumerate(node.branches))
+            node = replace(node, branches=branches)
+        nodes.extend(made(address, node))
+    return tuple(nodes)
 
 
 def edge_tiles(workload: Workload, nest: Nest) -> dict[Address, int]:

@@ -10,13 +10,13 @@ from collections.abc import Mapping as Table
 from dataclasses import replace
 
 from ...errors import SpecError
-from ...mapping.extents import Address
+from ...mapping.extents import Address, rewritten
 from ...mapping.legality.concurrency import has_concurrent
-from ...mapping.tree import Loop, Mapping, Nest, Split
+from ...mapping.tree import Loop, Mapping, Nest, Node
 from ...workload.einsum import Workload
 from ..formulas import terms
 from ..formulas.terms import Number
-from ..traffic.paths import Path, PathLoop, not_plain, paths, unlike_stores
+from ..traffic.paths import Path, not_plain, paths, unlike_stores
 
 
 def retile(workload: Workload, mapping: Mapping, tiles: Table[Address, int]) -> Mapping:
@@ -27,7 +27,13 @@ def retile(workload: Workload, mapping: Mapping, tiles: Table[Address, int]) -> 
     table = {
         path.addresses[loop.place]: loop for path in retiled_paths(workload, mapping, tiles) for loop in path.loops
     }
-    return Mapping(_rebuild(mapping.nest, (), table))
+
+    def made(address: Address, node: Node) -> Nest:
+        if isinstance(node, Loop) and address in table:
+            return (replace(node, trips=table[address].trips, tile=table[address].tile),)
+        return (node,)
+
+    return Mapping(rewritten(mapping.nest, made))
 
 
 def retiled_paths(workload: Workload, mapping: Mapping, tiles: Table[Address, Number]) -> tuple[Path, ...]:
@@ -58,16 +64,3 @@ def _retiled(path: Path, tiles: Table[Address, Number]) -> Path:
         loops.append(loop._replace(trips=terms.trips_of(extents[loop.variable], tile), tile=tile))
         extents[loop.variable] = terms.minimum(extents[loop.variable], tile)
     return replace(path, loops=tuple(loops))
-
-
-def _rebuild(nest: Nest, prefix: Address, table: Table[Address, PathLoop]) -> Nest:
-    nodes = []
-    for i, node in enumerate(nest):
-        address = (*prefix, i)
-        if isinstance(node, Loop) and address in table:
-            node = replace(node, trips=table[address].trips, tile=table[address].tile)
-        elif isinstance(node, Split):
-            branches = tuple(_rebuild(branch, (*address, j), table) for j, branch in enumerate(node.branches))
-            node = replace(node, branches=branches)
-        nodes.append(node)
-    return tuple(nodes)

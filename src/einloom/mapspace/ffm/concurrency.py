@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as Table
-from dataclasses import replace
+from functools import partial
 from itertools import combinations, product
 from types import MappingProxyType
 
 from ...machine.levels import Machine
+from ...mapping.extents import Address, rewritten
 from ...mapping.legality.concurrency import axis_of, concurrent, has_concurrent, title
 from ...mapping.legality.placement import visible_memories
-from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below, leaves
+from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, einsums_below, leaves
 from ...workload.einsum import Workload
 from ..space import Mapspace
 from .shares import every_share, share_reasons
@@ -27,7 +28,7 @@ NO_AXES: Table[str, int] = MappingProxyType({})
 
 def group_reasons(workload: Workload, machine: Machine, mapspace: Mapspace, nest: Nest) -> Iterator[str]:
     """Every reason why a concurrent split of `nest`, the whole tree, is outside the space."""
-    for split, above in _splits(nest, ()):
+    for _, split, above in _splits(nest):
         yield from _nested(split)
         if concurrent(split) and not mapspace.places:
             yield f"rule 1: a {split.kind} split"
@@ -51,14 +52,14 @@ def grouped_forms(mapping: Mapping, places: tuple[str, ...], axes: Table[str, in
     """
     found = [
         (address, len(split.branches))
-        for address, split, looped in _addressed(mapping.nest, (), False)
-        if looped and _single(split.branches)
+        for address, split, above in _splits(mapping.nest)
+        if any(isinstance(node, Loop) for node in above) and _single(split.branches)
     ]
     for count in range(1, len(found) + 1):
         for chosen in combinations(found, count):
             for where in product(*(tuple(_wheres(places, axes, branches)) for _, branches in chosen)):
                 turned = {address: one for (address, _), one in zip(chosen, where, strict=True)}
-                yield Mapping(_turned(mapping.nest, (), turned))
+                yield Mapping(rewritten(mapping.nest, partial(_turned, turned)))
 
 
 def _wheres(places: tuple[str, ...], axes: Table[str, int], branches: int) -> Iterator[Where]:
@@ -73,12 +74,20 @@ def _single(branches: tuple[Nest, ...]) -> bool:
     return all(len(einsums_below(branch)) == 1 for branch in branches)
 
 
-def _splits(nest: Nest, above: Above) -> Iterator[tuple[Split, Above]]:
-    for node in nest:
+def _turned(where: Table[Address, Where], address: Address, node: Node) -> Nest:
+    """The node, pipelined if it is a split that says where."""
+    if isinstance(node, Split) and address in where:
+        return (Split("pipelined", node.branches, *where[address]),)
+    return (node,)
+
+
+def _splits(nest: Nest, prefix: Address = (), above: Above = ()) -> Iterator[tuple[Address, Split, Above]]:
+    """Every split with its address, and the stores and loops above it."""
+    for i, node in enumerate(nest):
         if isinstance(node, Split):
-            yield node, above
-            for branch in node.branches:
-                yield from _splits(branch, above)
+            yield (*prefix, i), node, above
+            for j, branch in enumerate(node.branches):
+                yield from _splits(branch, (*prefix, i, j), above)
         elif not isinstance(node, Compute):
             above = (*above, node)
 
@@ -142,23 +151,3 @@ def _kept(workload: Workload, machine: Machine, split: Split, above: Above, leaf
             f"rule 13: {lacking[0]} of {leaf.einsum} does not move with the innermost loop above {title(split)}, and "
             f"{leaf.einsum} sees memories further in than its stores above"
         )
-
-
-def _addressed(nest: Nest, prefix: tuple[int, ...], looped: bool) -> Iterator[tuple[tuple[int, ...], Split, bool]]:
-    for i, node in enumerate(nest):
-        looped = looped or isinstance(node, Loop)
-        if isinstance(node, Split):
-            yield (*prefix, i), node, looped
-            for j, branch in enumerate(node.branches):
-                yield from _addressed(branch, (*prefix, i, j), looped)
-
-
-def _turned(nest: Nest, prefix: tuple[int, ...], where: dict[tuple[int, ...], Where]) -> Nest:
-    last = nest[-1]
-    if not isinstance(last, Split):
-        return nest
-    address = (*prefix, len(nest) - 1)
-    branches = tuple(_turned(branch, (*address, j), where) for j, branch in enumerate(last.branches))
-    if address in where:
-        return (*nest[:-1], Split("pipelined", branches, *where[address]))
-    return (*nest[:-1], replace(last, branches=branches))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ...mapping.extents import Address, addressed_paths
+from ...mapping.extents import Address, addressed_paths, rewritten
 from ...mapping.tree import Loop, Mapping, Nest, Node, Split
 from ...workload.einsum import Workload
 from ..divisors import primes
@@ -106,19 +106,9 @@ def _nest_at(nest: Nest, prefix: Address) -> Nest:
 def _rebuilt(tree: Mapping, trips: dict[Address, int], new: dict[Address, Loop]) -> Mapping:
     """The tree with other trips for some loops, and new loops before some nodes; tiles are those that follow."""
 
-    def walk(nest: Nest, prefix: Address) -> Nest:
-        nodes: list[Node] = []
-        for i, node in enumerate(nest):
-            address = (*prefix, i)
-            if address in new:
-                nodes.append(new[address])
-            if isinstance(node, Loop):
-                nodes.append(replace(node, trips=trips.get(address, node.trips), tile=None))
-            elif isinstance(node, Split):
-                branches = tuple(walk(branch, (*address, j)) for j, branch in enumerate(node.branches))
-                nodes.append(replace(node, branches=branches))
-            else:
-                nodes.append(node)
-        return tuple(nodes)
+    def made(address: Address, node: Node) -> Nest:
+        if isinstance(node, Loop):
+            node = replace(node, trips=trips.get(address, node.trips), tile=None)
+        return (new[address], node) if address in new else (node,)
 
-    return Mapping(walk(tree.nest, ()))
+    return Mapping(rewritten(tree.nest, made))
