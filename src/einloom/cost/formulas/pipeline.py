@@ -8,7 +8,7 @@ fewer slots it is an upper bound of that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, reduce
 from math import inf
 
@@ -28,21 +28,23 @@ class Edge:
 def drain_time(times: Sequence[Number], edges: Sequence[Edge], tokens: Number, busiest: Number = 0.0) -> Number:
     """F + (n - 1) II, with every stage's own longest path where the slowest stage is not on the longest of all.
 
-    times: per stage and token. busiest: per token, the component that the stages share and that is busiest. All of them
-    may be arrays, one entry per pipeline of this shape.
+    II is the time per token that slots allow: around each edge, the stages from producer to consumer over the edge's
+    slots. times: per stage and token. busiest: per token, the component that the stages share and that is busiest. All
+    of them may be arrays, one entry per pipeline of this shape.
 
     >>> drain_time((4, 7, 5), (Edge(0, 1), Edge(1, 2)), 12)
     93
+    >>> drain_time((3, 5, 4), (Edge(0, 1, 1), Edge(1, 2, 1)), 10)  # II is 9
+    93.0
     """
-    lengths = _Lengths(times, edges)
+    between = _longest_paths(times, edges)
     count = len(times)
     through = [
-        _most(lengths.between(i, j) for i in range(j + 1))
-        + _most(lengths.between(j, k) for k in range(j, count))
-        - times[j]
+        _most(between(i, j) for i in range(j + 1)) + _most(between(j, k) for k in range(j, count)) - times[j]
         for j in range(count)
     ]
-    shared = maximum(interval(times, edges), busiest)
+    cycles = (between(e.producer, e.consumer) / e.slots for e in edges if e.slots is not None)
+    shared = reduce(maximum, cycles, busiest)
     flowing = _most(path + (tokens - 1) * time for path, time in zip(through, times, strict=True))
     return _most((flowing, _most(through) + (tokens - 1) * shared, tokens * shared))
 
@@ -67,27 +69,14 @@ def full_tokens(chains: Iterable[tuple[Number, Number, Number]]) -> Number:
     return maximum(whole / parts, 1.0)
 
 
-def interval(times: Sequence[Number], edges: Sequence[Edge]) -> Number:
-    """Time per token that slots allow: around each edge, the stages from producer to consumer over the edge's slots.
+def _longest_paths(times: Sequence[Number], edges: Sequence[Edge]) -> Callable[[int, int], Number]:
+    """The length of the longest path between two stages of the stage graph, which weigh their token times."""
+    nexts = [sorted({e.consumer for e in edges if e.producer == i}) for i in range(len(times))]
 
-    >>> interval((3, 5, 4), (Edge(0, 1, 1), Edge(1, 2, 1)))
-    9.0
-    """
-    lengths = _Lengths(times, edges)
-    cycles = [lengths.between(e.producer, e.consumer) / e.slots for e in edges if e.slots is not None]
-    return reduce(maximum, cycles, 0.0)
+    @cache
+    def between(first: int, last: int) -> Number:
+        if first == last:
+            return times[first]
+        return reduce(maximum, (times[first] + between(n, last) for n in nexts[first] if n <= last), -inf)
 
-
-class _Lengths:
-    """Longest paths of the stage graph, stages weighing their token times."""
-
-    def __init__(self, times: Sequence[Number], edges: Sequence[Edge]) -> None:
-        nexts = [sorted({e.consumer for e in edges if e.producer == i}) for i in range(len(times))]
-
-        @cache
-        def between(first: int, last: int) -> Number:
-            if first == last:
-                return times[first]
-            return reduce(maximum, (times[first] + between(n, last) for n in nexts[first] if n <= last), -inf)
-
-        self.between = between
+    return between
