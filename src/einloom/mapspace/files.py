@@ -39,7 +39,7 @@ from ..reading.yamltree import dump_yaml
 from ..workload.einsum import Workload
 from ..workload.selectors import selector, unknown_names
 from .limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
-from .space import CONCURRENT, LARGEST_GROUP, ORDERS, SPACES, STORES, Mapspace, space_names
+from .space import CONCURRENT, ORDERS, SPACES, STORES, Mapspace, space_names
 
 VERSION = 1
 AnyLimit = TypeVar("AnyLimit", bound=Limit)
@@ -83,10 +83,8 @@ def mapspace_from(view: Located, machine: Machine, workload: Workload | None = N
 
 def space_of(found: dict[str, Any], title: str | None, name: str, limits: Limits) -> Mapspace:
     """The mapspace of values of keys, as mapspace and result files share them."""
-    group = found.get("max_group", LARGEST_GROUP)
-    concurrent, order = found.get("concurrent", "none"), found.get("order", "program")
-    stores, again = found.get("stores", "own"), found.get("max_fused_loops_per_rank_variable", 1)
-    return Mapspace(name, found.get("max_fused_loops"), limits, title, concurrent, group, order, stores, again)
+    given = {key.name: found[key.name] for key in SPLITS if key.name in found}
+    return Mapspace(name, limits=limits, title=title, **given)
 
 
 def splits_data(mapspace: Mapspace) -> dict[str, object]:
@@ -94,14 +92,12 @@ def splits_data(mapspace: Mapspace) -> dict[str, object]:
     loops may cut a rank; nothing where splits are sequential and in program order, every Einsum has its own stores, and
     fused loops cut a rank once."""
     data: dict[str, object] = {}
+    default = Mapspace()
     if mapspace.places:
         data = {"concurrent": mapspace.concurrent, "max_group": mapspace.max_group}
-    if mapspace.order != "program":
-        data["order"] = mapspace.order
-    if mapspace.stores != "own":
-        data["stores"] = mapspace.stores
-    if mapspace.max_fused_loops_per_rank_variable != 1:
-        data["max_fused_loops_per_rank_variable"] = mapspace.max_fused_loops_per_rank_variable
+    for name in ("order", "stores", "max_fused_loops_per_rank_variable"):
+        if (value := getattr(mapspace, name)) != getattr(default, name):
+            data[name] = value
     return data
 
 
