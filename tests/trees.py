@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
-from einloom.mapping.tree import Loop, Mapping, Node, Split, Store, path
+from einloom.mapping.extents import addressed_paths
+from einloom.mapping.tree import Loop, Mapping, Node, Split, Store
 from einloom.testing.trees import TreeGrower
 from einloom.workload.einsum import Workload
 from einloom.workload.selectors import select, selector
@@ -78,7 +79,7 @@ def classify(workload: Workload, machine: Machine, mapping: Mapping) -> frozense
     """Which of FEATURES a tree has, judged Einsum by Einsum along its path."""
     found: set[str] = set()
     for einsum in workload.einsums:
-        steps = path(mapping.nest, einsum.name)
+        steps = tuple(node for _, node in addressed_paths(mapping.nest)[einsum.name])
         found |= _loop_features(workload, machine, einsum.name, steps)
         found |= _store_features(workload, einsum.name, steps)
     return frozenset(found)

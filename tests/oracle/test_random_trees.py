@@ -7,7 +7,8 @@ from functools import cache
 
 import pytest
 
-from einloom.mapping.tree import Loop, Mapping, Nest, Split, path
+from einloom.mapping.extents import addressed_paths
+from einloom.mapping.tree import Loop, Mapping, Nest, Split
 from einloom.oracle import Simulation, simulate
 from trees import FEATURES, Case, random_case
 
@@ -135,4 +136,4 @@ def test_consumers_before_producers_are_caught(seeds: range) -> None:
 def test_the_generator_is_a_function_of_its_seed(seed: int) -> None:
     first, second = random_case(seed), random_case(seed)
     assert first == second
-    assert all(path(first.mapping.nest, einsum.name) for einsum in first.workload.einsums)
+    assert all(addressed_paths(first.mapping.nest)[einsum.name] for einsum in first.workload.einsums)

@@ -13,7 +13,8 @@ from large_network import chain
 import einloom as el
 from einloom.cli import main
 from einloom.errors import SpecError
-from einloom.mapping.tree import Loop, path
+from einloom.mapping.extents import addressed_paths
+from einloom.mapping.tree import Loop
 from einloom.report.compare import compare
 from einloom.report.data.modules import (
     FEW,
@@ -172,7 +173,7 @@ def test_the_tree_of_a_module_has_its_branches(layers: el.Result) -> None:
     assert shown[0] == "# 8 of 48 Einsums" and max(map(len, shown)) <= WIDTH
     assert {line.split()[1] for line in shown if line.lstrip(" -").startswith("compute")} <= {"compute", *inside}
     nest = layers.mapping.nest
-    loops = {id(node) for name in inside for node in path(nest, name) if isinstance(node, Loop)}
+    loops = {id(node) for name in inside for _, node in addressed_paths(nest)[name] if isinstance(node, Loop)}
     assert sum(line.lstrip(" -").startswith("for ") for line in shown) == len(loops)
     assert "W11" not in " ".join(shown).split() and {"W12", "T13"} <= set(" ".join(shown).split())
     every = text.tree(layers, list(layers.workload.names))

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..errors import Infeasible
-from ..mapping.tree import Mapping, Store, leaves, path
+from ..mapping.extents import addressed_paths
+from ..mapping.tree import Mapping, Store
 from ..mapspace.limits.data import BackLimit
 from ..problem import Problem
 from ..result import Result
@@ -20,8 +21,8 @@ from .sensitivity import SAME
 
 def backing(mapping: Mapping, tensor: str) -> str:
     """The memory of the tensor's outermost store."""
-    for leaf in leaves(mapping.nest):
-        for node in path(mapping.nest, leaf.einsum):
+    for steps in addressed_paths(mapping.nest).values():
+        for _, node in steps:
             if isinstance(node, Store) and tensor in node.tensors:
                 return node.memory
     raise ValueError(f"{tensor} is stored nowhere")

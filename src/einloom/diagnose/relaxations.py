@@ -15,8 +15,9 @@ from math import gcd, isqrt
 from ..cost.room.occupancy import occupancy
 from ..cost.traffic.paths import paths
 from ..errors import Infeasible
+from ..mapping.extents import addressed_paths
 from ..mapping.text import print_mapping
-from ..mapping.tree import Loop, Mapping, leaves, path
+from ..mapping.tree import Loop, Mapping, leaves
 from ..problem import Problem
 from . import edits as steps
 from .conflict import Blame, Choice
@@ -218,7 +219,7 @@ def grain(problem: Problem, name: str) -> int:
 
 
 def _temporal(mapping: Mapping, einsum: str) -> int:
-    return sum(isinstance(node, Loop) and node.axis is None for node in path(mapping.nest, einsum))
+    return sum(isinstance(n, Loop) and n.axis is None for _, n in addressed_paths(mapping.nest)[einsum])
 
 
 def worded(changes: tuple[Change, ...]) -> str:

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 
 from ..errors import SpecError
 from ..machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
-from ..mapping.tree import Loop, Mapping, path
+from ..mapping.extents import addressed_paths
+from ..mapping.tree import Loop, Mapping
 from ..mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limits, Numbers, TileLimit
 from ..mapspace.space import Mapspace
 from ..problem import Objective, Problem
@@ -92,7 +93,7 @@ def tile_of(workload: Workload, mapping: Mapping) -> tuple[int, int]:
     """The block of the intermediate that a mapping keeps in the elements: extents along its two dimensions."""
     first, _ = roles(workload)
     shares = {"M": 1, "L": 1}
-    for node in path(mapping.nest, first.einsum):
+    for _, node in addressed_paths(mapping.nest)[first.einsum]:
         if isinstance(node, Loop) and node.axis is not None:
             for dimension in shares:
                 if node.variable(first.einsum) == first.variable(dimension):

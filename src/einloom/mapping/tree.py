@@ -112,21 +112,6 @@ def leaves(nest: Nest) -> Iterator[Compute]:
                 yield from leaves(branch)
 
 
-def path(nest: Nest, einsum: str) -> tuple[Node, ...]:
-    """The nodes from the root to the leaf of `einsum`, splits included; KeyError if it has no leaf."""
-    steps: list[Node] = []
-    for node in nest:
-        steps.append(node)
-        if isinstance(node, Compute):
-            if node.einsum == einsum:
-                return tuple(steps)
-        elif isinstance(node, Split):
-            for branch in node.branches:
-                if einsum in einsums_below(branch):
-                    return tuple(steps) + path(branch, einsum)
-    raise KeyError(f"the mapping has no leaf for Einsum {einsum}")
-
-
 def lines(nest: Nest) -> Iterator[str]:
     """The text of a nest, line by line."""
     for node, behind in zip(nest, einsums_behind(nest), strict=True):
