@@ -99,27 +99,21 @@ def _crossings(
     extents: Mapping[str, int],
 ) -> list[Crossing]:
     """The loops above the child's tile, from the outside in."""
-    still, found = child is not None, list[Crossing]()
-    left = dict(extents) | dict(steps[-1][2])
     end = len(steps) if child is None else child
-    tiles: dict[int, int] = {}
-    for place in range(end):
-        if steps[place][0] in ("for", "par"):
-            v = str(steps[place][-2])
-            left[v] //= steps[place][-1]
-            tiles[place] = left[v]
-    for place in range(end - 1, -1, -1):
-        match steps[place]:
-            case ("split",):
-                still = False
-            case ("for", str(variable), int(trips)):
-                still = still and variable not in variables
-                found.append(Crossing(variable, trips, tiles[place], False, variable in variables, still, False, False))
-            case ("par", str(axis), str(variable), int(trips)):
-                has, outside = variable in variables, place < parent
-                once = not has and not outside and axis in joined
-                found.append(Crossing(variable, trips, tiles[place], True, has, False, outside, once))
-    return found[::-1]
+    keeps_from = end if child is None else 0  # loops further out than this find nothing that is kept
+    for place, step in enumerate(steps[:end]):
+        if step[0] == "split" or (step[0] == "for" and step[1] in variables):
+            keeps_from = max(keeps_from, place + 1)
+    left, found = dict(extents) | dict(steps[-1][2]), list[Crossing]()
+    for place, step in enumerate(steps[:end]):
+        if step[0] in ("for", "par"):
+            variable, trips = step[-2:]
+            left[variable] //= trips
+            spatial, has = step[0] == "par", variable in variables
+            kept, outside = not spatial and place >= keeps_from, spatial and place < parent
+            once = spatial and not has and not outside and step[1] in joined
+            found.append(Crossing(variable, trips, left[variable], spatial, has, kept, outside, once))
+    return found
 
 
 def done_by_busiest(steps: tuple[Step, ...], extents: Mapping[str, int]) -> int:
