@@ -437,8 +437,7 @@ class _Run:
         done = visits.operations(path, at, indices)
         if not done:
             return None
-        unit = None if path.leaf.unit is None else self.machine.unit(path.leaf.unit)
-        busy: Seconds = {}
+        unit, busy = self._leaf(path).unit, Seconds()
         if unit is not None and unit.throughput is not None:
             busy[unit.name, ""] = done / unit.throughput
         load: dict[str, list[int]] = {}

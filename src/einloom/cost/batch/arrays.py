@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping as Table
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...dataclass import dataclass
 from ...errors import IllegalMapping, SpecError
@@ -23,13 +22,10 @@ from ...mapping.tree import Mapping
 from ...workload.einsum import Workload
 from .program import EXACT
 from .retile import retile
-from .template import template
+from .template import Flags, Floats, Ints, template
 
 __all__ = ["Arrays", "price_many", "retile"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 CHUNK = 2**16  # choices whose outputs are kept as floats at a time
 COMPILED_FROM = 2**25  # choices from which compiling costs less than it saves
 
@@ -68,7 +64,7 @@ def price_many(
     asked = template(workload, machine, mapping, tuple(tiles))
     energy, latency, legal = np.empty(count), np.empty(count), np.empty(count, np.bool_)
     occupied = {name: np.empty(count, np.int64) for name in asked.memories}
-    found: list[NDArray[np.float64] | NDArray[np.int64]] = [energy, latency, *occupied.values()]
+    found: list[Floats | Ints] = [energy, latency, *occupied.values()]
     scratch = np.empty((asked.columns, min(CHUNK, count)))
     schedules = 0
     for start in range(0, count, CHUNK):

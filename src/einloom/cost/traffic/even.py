@@ -174,12 +174,7 @@ class EvenPaths:
 
 def instances(steps: tuple[Step, ...]) -> int:
     """How many share the work of a path."""
-    found = 1
-    for step in steps:
-        match step:
-            case ("par", _, _, int(trips)):
-                found *= trips
-    return found
+    return prod(step[3] for step in steps if step[0] == "par")
 
 
 def _holders(steps: tuple[Step, ...], tensors: tuple[TensorOnPath, ...]) -> dict[str, list[tuple[int, int]]]:

@@ -53,8 +53,7 @@ def _tensor_problems(
         yield f"{said} {not_whole(workload, tensor)}; a link hands on what one stage computes as a whole"
         return
     home = paths[producer][: place + 1]
-    if any(paths[user][: place + 1] != home for user in users):
-        outside = [user for user in users if paths[user][: place + 1] != home]
+    if outside := [user for user in users if paths[user][: place + 1] != home]:
         yield f"{said} is also accessed by {', '.join(outside)}, which does not stand below the link"
         return
     if any(isinstance(node, Store) and tensor in node.tensors for _, node in home[:-1]):
