@@ -102,6 +102,15 @@ def einsums_behind(nest: Nest) -> list[tuple[str, ...]]:
     return found[::-1]
 
 
+def every_node(nest: Nest) -> Iterator[Node]:
+    """The nodes of `nest` and of its branches, as its text has them."""
+    for node in nest:
+        yield node
+        if isinstance(node, Split):
+            for branch in node.branches:
+                yield from every_node(branch)
+
+
 def leaves(nest: Nest) -> Iterator[Compute]:
     """The compute leaves of `nest`, in program order."""
     for node in nest:

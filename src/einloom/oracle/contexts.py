@@ -6,7 +6,7 @@ tuples of each group are few.
 
 from __future__ import annotations
 
-from ..mapping.tree import Loop, Nest, Split
+from ..mapping.tree import Loop, Nest, every_node
 from .plan import LoopPlan, Range
 
 
@@ -15,8 +15,8 @@ class Contexts:
 
     def __init__(self, nest: Nest, place: dict[tuple[str, str], int], ranges: list[Range]) -> None:
         self.group = list(range(len(ranges)))
-        for loop in _loops(nest):
-            places = [place[pair] for pair in loop.binds if pair in place]
+        for node in every_node(nest):
+            places = [place[pair] for pair in node.binds if pair in place] if isinstance(node, Loop) else []
             for other in places[1:]:
                 first, second = self.group[places[0]], self.group[other]
                 self.group = [first if g == second else g for g in self.group]
@@ -51,14 +51,3 @@ class Contexts:
                 after.update({cut.place: side for cut, side in loop.step(ranges, i)})
                 found.add(tuple(sorted(after.items())))
         self.choices[group] = found
-
-
-def _loops(nest: Nest) -> list[Loop]:
-    found: list[Loop] = []
-    for node in nest:
-        if isinstance(node, Loop):
-            found.append(node)
-        elif isinstance(node, Split):
-            for branch in node.branches:
-                found.extend(_loops(branch))
-    return found

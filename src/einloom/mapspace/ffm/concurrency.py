@@ -16,7 +16,7 @@ from ...machine.levels import Machine
 from ...mapping.extents import Address, rewritten
 from ...mapping.legality.concurrency import axis_of, concurrent, has_concurrent, title
 from ...mapping.legality.placement import visible_memories
-from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, einsums_below, leaves
+from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, einsums_below, every_node, leaves
 from ...workload.einsum import Workload
 from ..space import Mapspace
 from .shares import every_share, share_reasons
@@ -40,9 +40,9 @@ def group_reasons(workload: Workload, machine: Machine, mapspace: Mapspace, nest
                 for leaf in leaves((split,)):
                     yield from _kept(workload, machine, split, above, leaf)
     if mapspace.places and has_concurrent(nest):
-        for store in _stores(nest):
-            if store.slots is not None:
-                yield f"rule 13: store {store.memory} says how many slots it has"
+        for node in every_node(nest):
+            if isinstance(node, Store) and node.slots is not None:
+                yield f"rule 13: store {node.memory} says how many slots it has"
 
 
 def grouped_forms(mapping: Mapping, places: tuple[str, ...], axes: Table[str, int] = NO_AXES) -> Iterator[Mapping]:
@@ -90,15 +90,6 @@ def _splits(nest: Nest, prefix: Address = (), above: Above = ()) -> Iterator[tup
                 yield from _splits(branch, (*prefix, i, j), above)
         elif not isinstance(node, Compute):
             above = (*above, node)
-
-
-def _stores(nest: Nest) -> Iterator[Store]:
-    for node in nest:
-        if isinstance(node, Store):
-            yield node
-        elif isinstance(node, Split):
-            for branch in node.branches:
-                yield from _stores(branch)
 
 
 def _kind(machine: Machine, mapspace: Mapspace, split: Split) -> Iterator[str]:
