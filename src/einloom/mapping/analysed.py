@@ -18,7 +18,7 @@ from itertools import product
 from ..dataclass import dataclass
 from ..once import cached_property
 from ..workload.einsum import Index, Workload
-from .extents import Cuts, Trail, addressed_paths, extents_along, shared_length, tile_below, tile_of
+from .extents import Cuts, Trail, addressed_paths, shared_length, tile_below, tile_of
 from .tree import Loop, Mapping, Node, Store
 
 Windows = tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
@@ -87,7 +87,14 @@ class Analysed:
 
     def below(self, einsum: str) -> tuple[Table[str, int], ...]:
         """For each node of the path the extents of the Einsum's variables in the largest tile below it."""
-        return extents_along(self.workload, self.trails[einsum], self.cuts, einsum)
+        extents = {v: self.workload.extents[v] for v in self.workload.einsum(einsum).variables}
+        found: list[Table[str, int]] = []
+        for i, node in enumerate(self.paths[einsum]):
+            v = node.variable(einsum) if isinstance(node, Loop) else None
+            if isinstance(node, Loop) and v in extents:
+                extents = {**extents, v: tile_below(node, extents[v], self.cuts.get((einsum, i)))}
+            found.append(extents)
+        return tuple(found)
 
     def extents(self, einsum: str) -> tuple[list[tuple[int, Loop, str, int]], dict[str, int]]:
         """(for each loop that iterates a variable its index, itself, the variable and its extent in the largest tile

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from collections.abc import Mapping as Table
 from dataclasses import replace
 
 from ..workload.einsum import Workload
@@ -83,28 +82,12 @@ def edge_tiles(workload: Workload, nest: Nest) -> dict[Address, int]:
     """Address of a loop that does not divide its extent -> what is left for its last tile if all above are full."""
     found: dict[Address, int] = {}
     for einsum, steps in addressed_paths(nest).items():
-        before: Table[str, int] = workload.extents
-        for (address, node), below in zip(steps, extents_along(workload, steps, {}, einsum), strict=True):
-            v = node.variable(einsum) if isinstance(node, Loop) else None
-            if (
-                isinstance(node, Loop) and v is not None and node.binds[-1][0] == einsum
-            ):  # who fills it may cut a window
-                last = before[v] - (node.trips - 1) * below[v]
-                if 0 < last < below[v]:
+        extents = dict(workload.extents)
+        for address, node in steps:
+            if isinstance(node, Loop) and (v := node.variable(einsum)) is not None:
+                tile = tile_below(node, extents[v], None)
+                last = extents[v] - (node.trips - 1) * tile
+                if 0 < last < tile and node.binds[-1][0] == einsum:  # who fills it may cut a window
                     found[address] = last
-            before = below
+                extents[v] = tile
     return found
-
-
-def extents_along(workload: Workload, steps: Trail, cuts: Cuts, einsum: str) -> tuple[Table[str, int], ...]:
-    """For each node of `steps`, the path of `einsum`: the extents of its variables in the largest tile below it."""
-    extents = {v: workload.extents[v] for v in workload.einsum(einsum).variables}
-    below: list[Table[str, int]] = []
-    for i, (_, node) in enumerate(steps):
-        v = node.variable(einsum) if isinstance(node, Loop) else None
-        if isinstance(node, Loop) and v in extents:
-            tile = tile_below(node, extents[v], cuts.get((einsum, i)))
-            if tile != extents[v]:
-                extents = {**extents, v: tile}
-        below.append(extents)
-    return tuple(below)
