@@ -41,18 +41,17 @@ def moved(
     picks = {
         loop.place: indices.get(loop.place, 0) for loop in link.path.loops if loop.axis is None and loop.place < stop
     }
-    total = 1
-    for variable in link.path.einsum.variables:
-        cuts = link.path.cuts(variable, link.place, once, picks)
-        extent = link.path.extent(variable)
-        if variable not in relevant:
-            total *= terms.visits(extent, cuts)
+
+    def cuts(variable: str) -> tuple[terms.LoopCut, ...]:
+        return link.path.cuts(variable, link.place, once, picks)
+
+    extents, variables = link.workload.extents, link.path.einsum.variables
+    total = prod(terms.visits(extents[v], cuts(v)) for v in variables if v not in relevant)
     for rank, index in enumerate(link.access.indices):
-        if not index.variables:
+        if index.variables:
+            total *= terms.covered(extents[index.variables[0]], cuts(index.variables[0]))
+        else:
             total *= _positions(link, rank)
-            continue
-        cuts = link.path.cuts(index.variables[0], link.place, once, picks)
-        total *= terms.covered(link.path.extent(index.variables[0]), cuts)
     return total
 
 
@@ -96,10 +95,14 @@ def operands(link: StoreLink, stop: int, indices: Table[int, int]) -> tuple[int,
     if link.path.einsum.kind == "copy" and _copy_in_place(link):
         return 0, 0
     crossed = moved(link, at_parent=True, stop=stop, indices=indices)
-    if not link.written:
-        return crossed, 0
-    first = 0 if repeated(link, stop, indices) else moved(link, at_parent=True, stop=stop, indices=indices, fresh=True)
-    return terms.refills(crossed, first), crossed
+    return (_read_back(link, crossed, stop, indices), crossed) if link.written else (crossed, 0)
+
+
+def _read_back(link: StoreLink, crossed: int, stop: int, indices: Table[int, int], toll: Toll | None = None) -> int:
+    """Of `crossed` values of a leaf that are written up, those that were there before: partial results to add to."""
+    if repeated(link, stop, indices):
+        return terms.refills(crossed, 0)
+    return terms.refills(crossed, moved(link, at_parent=True, stop=stop, indices=indices, fresh=True, toll=toll))
 
 
 def passed(link: StoreLink, toll: Toll, stop: int, indices: Table[int, int]) -> int:
@@ -111,9 +114,4 @@ def passed(link: StoreLink, toll: Toll, stop: int, indices: Table[int, int]) -> 
         return crossed if (down if inwards else up) else 0
     if not link.written:
         return crossed if down else 0
-    first = (
-        0
-        if repeated(link, stop, indices)
-        else moved(link, at_parent=True, stop=stop, indices=indices, fresh=True, toll=toll)
-    )
-    return (crossed if up else 0) + (terms.refills(crossed, first) if down else 0)
+    return (crossed if up else 0) + (_read_back(link, crossed, stop, indices, toll) if down else 0)
