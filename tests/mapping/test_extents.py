@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import cascade
-from einloom.mapping.analysed import Analysed, derived_cuts
+from einloom.mapping.analysed import Analysed
+from einloom.mapping.extents import Cuts
 from einloom.mapping.tree import Compute, Loop, Mapping, Node, Split, Store
 from einloom.workload.einsum import Workload
 
@@ -22,12 +23,16 @@ def fused(*loops: Loop, own: tuple[Loop, ...] = ()) -> Mapping:
     return Mapping((*nodes, Split("sequential", ((*own, Compute("E0", "MAC")), (Compute("E1", "MAC"),)))))
 
 
+def cuts_of(workload: Workload, mapping: Mapping) -> Cuts:
+    return Analysed(workload, mapping).cuts
+
+
 SHARED = (("E0", "u"), ("E1", "p"))
 
 
 def test_first_tile_with_its_halo_then_one_stride() -> None:
     mapping = fused(Loop(SHARED, 4, 2))
-    cuts = derived_cuts(convs(), mapping)
+    cuts = cuts_of(convs(), mapping)
     assert cuts == {("E0", 0): (4, 6, 8, 10)}
     assert Analysed(convs(), mapping).below("E0")[0] == {"u": 4}
     assert Analysed(convs(), mapping).below("E1")[0] == {"p": 2, "r": 3}
@@ -35,16 +40,16 @@ def test_first_tile_with_its_halo_then_one_stride() -> None:
 
 def test_loops_of_the_producer_alone_cut_each_extent_from_its_start() -> None:
     mapping = fused(Loop(SHARED, 4, 2), own=(Loop((("E0", "u"),), 2),))
-    assert derived_cuts(convs(), mapping)["E0", 3] == (2, 4, 6, 6, 8, 8, 10, 10)
+    assert cuts_of(convs(), mapping)["E0", 3] == (2, 4, 6, 6, 8, 8, 10, 10)
 
 
 def test_two_shared_loops_give_absolute_ends() -> None:
     mapping = fused(Loop(SHARED, 2), Loop(SHARED, 2))
-    assert derived_cuts(convs(), mapping) == {("E0", 0): (6, 10), ("E0", 1): (4, 6, 8, 10)}
+    assert cuts_of(convs(), mapping) == {("E0", 0): (6, 10), ("E0", 1): (4, 6, 8, 10)}
 
 
 def test_stride_without_halo_leaves_the_rest_for_the_last_iteration() -> None:
-    assert derived_cuts(convs(8, 1, 2), fused(Loop(SHARED, 4))) == {("E0", 0): (3, 7, 11, 15)}
+    assert cuts_of(convs(8, 1, 2), fused(Loop(SHARED, 4))) == {("E0", 0): (3, 7, 11, 15)}
 
 
 def test_a_chain_of_windows_is_derived_from_its_last_consumer() -> None:
@@ -55,7 +60,7 @@ def test_a_chain_of_windows_is_derived_from_its_last_consumer() -> None:
     loop = Loop((("E0", "t"), ("E1", "u"), ("E2", "p")), 4)
     leaves = tuple((Compute(e, "MAC"),) for e in ("E0", "E1", "E2"))
     mapping = Mapping((loop, Store("GLB", ("S", "T")), Split("sequential", leaves)))
-    assert derived_cuts(workload, mapping) == {("E0", 0): (6, 8, 10, 12), ("E1", 0): (4, 6, 8, 10)}
+    assert cuts_of(workload, mapping) == {("E0", 0): (6, 8, 10, 12), ("E1", 0): (4, 6, 8, 10)}
 
 
 def test_the_farthest_consumer_decides() -> None:
@@ -64,20 +69,20 @@ def test_the_farthest_consumer_decides() -> None:
     )
     loop = Loop((("E0", "u"), ("E1", "u"), ("E2", "p")), 4)
     leaves = tuple((Compute(e, "MAC"),) for e in ("E0", "E1", "E2"))
-    cuts = derived_cuts(workload, Mapping((loop, Store("GLB", ("T",)), Split("sequential", leaves))))
+    cuts = cuts_of(workload, Mapping((loop, Store("GLB", ("T",)), Split("sequential", leaves))))
     assert cuts == {("E0", 0): (4, 6, 9, 10)}  # E1 reads to 3, 6, 9, 10; E2 to 4, 6, 8, 10
 
 
 def test_plain_loops_have_no_entry() -> None:
     workload = cascade("E0: T[m] = exp(A[m])\nE1: Z[m] = exp(T[m])", {"m": 8})
-    assert derived_cuts(workload, fused(Loop((("E0", "m"), ("E1", "m")), 3))) == {}
+    assert cuts_of(workload, fused(Loop((("E0", "m"), ("E1", "m")), 3))) == {}
 
 
 @given(st.integers(1, 9), st.integers(1, 4), st.integers(1, 3), st.integers(1, 9))
 def test_every_element_once_and_never_too_late(size: int, kernel: int, stride: int, tile: int) -> None:
     workload = convs(size, kernel, stride)
     trips = -(-size // tile)
-    cuts = derived_cuts(workload, fused(Loop(SHARED, trips, tile)))
+    cuts = cuts_of(workload, fused(Loop(SHARED, trips, tile)))
     reach = workload.extents["u"]
     ends = cuts.get(("E0", 0)) or tuple(min(reach, (i + 1) * tile) for i in range(trips))
     assert list(ends) == sorted(ends)

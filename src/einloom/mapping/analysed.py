@@ -265,8 +265,3 @@ class _Tie:
     index: Index
     stop: int
     alike: int
-
-
-def derived_cuts(workload: Workload, mapping: Mapping) -> Cuts:
-    """`Analysed.cuts` of a mapping."""
-    return Analysed(workload, mapping).cuts

@@ -24,7 +24,6 @@ EXACT = 2**53  # integers up to here are exact in 64-bit floats
 BLOCK = 4096  # choices that are priced at a time: the buffers of a block stay in the cache
 
 Operand = int | float  # an int names a step (or an input), a float is a constant
-Floats = NDArray[np.float64]
 
 ARITHMETIC = ("add", "subtract", "multiply", "divide", "minimum", "maximum", "negative", "floor", "ceil")
 COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_and")

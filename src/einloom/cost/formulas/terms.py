@@ -186,11 +186,6 @@ def refills(moved: Number, fresh: Number) -> Number:
     return moved - fresh
 
 
-def window(lows: Number, highs: Number, size: int) -> Number:
-    """Elements of [low, high) that lie inside the declared shape [0, size)."""
-    return maximum(minimum(highs, size) - maximum(lows, 0), 0)
-
-
 def energy(bits: Number, per_access: float, access_bits: int) -> Number:
     """Joules of `bits` moved; fractions of an access are not rounded."""
     return bits * (per_access / access_bits)
