@@ -107,9 +107,7 @@ class Execution:
                 self.stores.reason("recomputation", f"{leaf.einsum} repeats an operation")
                 continue
             leaf.done.add(point)
-            values: list[int | None] = []
-            for operand in leaf.inputs:
-                values.append(self._operand(leaf, operand, lane, asked))
+            values = [self._operand(leaf, operand, lane, asked) for operand in leaf.inputs]
             contributions.append((lane, _result(leaf, values)))
             if leaf.unit is not None:
                 operations[lane.coords] = operations.get(lane.coords, 0) + 1
@@ -128,8 +126,7 @@ class Execution:
             key = (operand.tensor, tuple(lane.coords[j] for j in operand.apart), element)
             if key not in asked:
                 asked.add(key)
-                reads = self.stores.counter(leaf.einsum, operand.site, "read")
-                reads[coords] = reads.get(coords, 0) + 1
+                self.stores.count(leaf.einsum, operand.site, "read", coords)
             for gate in operand.gates:
                 for way, told in (("down", gate.down), ("up", gate.up)):
                     self._pass(leaf, gate, way, told, lane, element, asked)
@@ -193,12 +190,10 @@ class Execution:
                 leaf.seen.add(own)
             elif leaf.unit is not None and (output.tensor, apart, element) not in asked:
                 asked.add((output.tensor, apart, element))
-                reads = self.stores.counter(leaf.einsum, site, "read")
-                reads[coords] = reads.get(coords, 0) + 1
+                self.stores.count(leaf.einsum, site, "read", coords)
             if not leaf.free and (apart, element) not in written:
                 written.add((apart, element))
-                writes = self.stores.counter(leaf.einsum, site, "write")
-                writes[coords] = writes.get(coords, 0) + 1
+                self.stores.count(leaf.einsum, site, "write", coords)
             old, done = held.cells.get(element, (None, 0))
             held.cells[element] = (combine(leaf.reduction, old, value), done + 1)
             held.changed.add(element)

@@ -63,11 +63,14 @@ class Stores:
     def counter(self, einsum: str, site: Site | Gate, action: str) -> Counter:
         return self.counters.setdefault((einsum, site, action), {})
 
+    def count(self, einsum: str, site: Site | Gate, action: str, coords: Coords) -> None:
+        """One value more of an instance."""
+        counter = self.counter(einsum, site, action)
+        counter[coords] = counter.get(coords, 0) + 1
+
     def passed(self, einsum: str, gate: Gate, way: str, coords: Coords) -> None:
         """A value of an instance goes through its instance of a toll."""
-        counter = self.counter(einsum, gate, way)
-        own = tuple(coords[i] for i in gate.own)
-        counter[own] = counter.get(own, 0) + 1
+        self.count(einsum, gate, way, tuple(coords[i] for i in gate.own))
 
     def reason(self, kind: str, text: str) -> None:
         self.reasons[f"{kind}: {text}"] = None
@@ -216,8 +219,7 @@ class Stores:
         if not changed:
             return
         above.changed.add(element)
-        reads = self.counter(writer, site, "read")
-        reads[coords] = reads.get(coords, 0) + 1
+        self.count(writer, site, "read", coords)
         for gate in (g for g in site.gates if g.up is not None):
             here = (gate, element, entered, tuple(coords[i] for i in gate.up or ()))
             if here not in site.passed:
@@ -226,8 +228,7 @@ class Stores:
         key = (element, entered, tuple(coords[i] for i in site.write_by))
         if key not in site.sent and not parent.link:
             site.sent.add(key)
-            writes = self.counter(writer, parent, "write")
-            writes[parent_coords] = writes.get(parent_coords, 0) + 1
+            self.count(writer, parent, "write", parent_coords)
 
     def _finish(self, site: Site, element: Element, cell: tuple[int | None, int]) -> None:
         """An element leaves its outermost store: results are delivered, unfinished ones are lost."""
