@@ -119,6 +119,12 @@ class Einsum:
         return all(index.simple for access in self.inputs for index in access.indices)
 
     @cached_property
+    def windowed(self) -> frozenset[str]:
+        """The rank variables that index a rank of an input by more than one bare variable."""
+        indices = (index for access in self.inputs for index in access.indices if not index.simple)
+        return frozenset(v for index in indices for v in index.variables)
+
+    @cached_property
     def reduced(self) -> tuple[str, ...]:
         """The rank variables that the output lacks."""
         kept = set(self.output.variables)

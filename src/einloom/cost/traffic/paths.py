@@ -197,12 +197,7 @@ class Path:
 
     @cached_property
     def complex_variables(self) -> frozenset[str]:
-        found: set[str] = set(self.derived)
-        for access in self.einsum.inputs:
-            for index in access.indices:
-                if not index.simple:
-                    found.update(index.variables)
-        return frozenset(found)
+        return self.derived | self.einsum.windowed
 
     @cached_property
     def plain(self) -> bool:

@@ -23,7 +23,7 @@ from ...workload.orders import orders
 from ..divisors import divisors
 from ..space import Mapspace, Stores
 from .concurrency import grouped_forms
-from .ragged import tiles, windowed
+from .ragged import tiles
 from .rules import outside
 
 Binds = tuple[tuple[str, str], ...]
@@ -165,7 +165,7 @@ class _Grammar:
         if self.space != "ragged" or len(state.group) > 1 or state.wilful:
             return
         einsum = state.group[0]
-        window, spread = windowed(self.workload, einsum), {loop.variable(einsum) for loop in loops if loop.axis}
+        window, spread = self.workload.einsum(einsum).windowed, {loop.variable(einsum) for loop in loops if loop.axis}
         if not any(v in window and state.left(einsum, v) > 1 for v in spread):
             return
         bound = tuple(loop for loop in loops if loop.axis is None)

@@ -33,21 +33,10 @@ class Cutting:
         return self.loop.trips * self.tile != self.extent
 
 
-def windowed(workload: Workload, einsum: str) -> frozenset[str]:
-    """The rank variables of `einsum` that index what it reads by more than one plain variable; temporal loops cut them
-    evenly."""
-    return frozenset(
-        v
-        for access in workload.einsum(einsum).inputs
-        for index in access.indices
-        if not index.simple
-        for v in index.variables
-    )
-
-
 def spread_windows(workload: Workload, einsum: str) -> frozenset[str]:
-    """Those of the `windowed` variables that the outermost loop, a spatial one, may cut unevenly: no loop above a split
-    can iterate them, because no intermediate has a rank that they, and all other Einsums, index alone."""
+    """Those of the windowed variables, which temporal loops cut evenly, that the outermost loop, a spatial one, may cut
+    unevenly: no loop above a split can iterate them, because no intermediate has a rank that they, and all other
+    Einsums, index alone."""
     e = workload.einsum(einsum)
     if e.kind == "copy":
         return frozenset()
@@ -61,7 +50,7 @@ def spread_windows(workload: Workload, einsum: str) -> frozenset[str]:
                 for rank, index in enumerate(access.indices)
                 if index.simple and all(rank >= len(a.indices) or a.indices[rank].simple for a in others)
             }
-    return windowed(workload, einsum) - kept
+    return e.windowed - kept
 
 
 def chains(tree: Analysed, einsum: str) -> dict[str, list[Cutting]]:
@@ -74,7 +63,7 @@ def chains(tree: Analysed, einsum: str) -> dict[str, list[Cutting]]:
 
 def ragged_reasons(tree: Analysed, einsum: str, integer: bool = False) -> Iterator[str]:
     """Rule 2 of `ragged` or of `integer`, for every loop on the path of `einsum`."""
-    workload, window = tree.workload, windowed(tree.workload, einsum)
+    workload, window = tree.workload, tree.workload.einsum(einsum).windowed
     spread = frozenset() if integer else spread_windows(workload, einsum)
     for v, chain in chains(tree, einsum).items():
         for n, cut in enumerate(chain):

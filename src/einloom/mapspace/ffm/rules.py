@@ -32,7 +32,7 @@ from ..limits.data import UNLIMITED, Limits
 from ..space import Mapspace
 from .concurrency import group_reasons
 from .full_use import least_iterations
-from .ragged import busiest, chains, done_by_busiest, ragged_reasons, spread_windows, windowed
+from .ragged import busiest, chains, done_by_busiest, ragged_reasons, spread_windows
 from .shares import axes_left
 
 WHOLE: Table[str, int] = MappingProxyType({})
@@ -457,7 +457,7 @@ def _limits(tree: _Tree, einsum: str) -> Iterator[str]:
         doing = busiest if tree.mapspace.name == "ragged" else done_by_busiest
         found = chains(tree, einsum)
         work, least = doing(extents, found, full), prod(extents.values()) // most
-        window = windowed(tree.workload, einsum)
+        window = tree.workload.einsum(einsum).windowed
         if any(cut.uneven for v in window for cut in found.get(v, ())):
             least = least_work(tree.workload, tree.machine, einsum, leaf.unit, tree.mapspace.limits, left)
         if work > least:

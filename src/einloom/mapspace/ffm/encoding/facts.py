@@ -27,7 +27,7 @@ from ....workload.selectors import select
 from ...limits.checks import may_back, may_hold, must_hold, share_allowed, total_allowed
 from ...space import Mapspace
 from ..full_use import Chosen, Fullest
-from ..ragged import spread_windows, windowed
+from ..ragged import spread_windows
 from ..rules import allowed_instances, full_use, least_work, padded_variables
 
 MOST_SPREADS = 1_000  # spatial choices of one Einsum that are listed, in about 0.1 s
@@ -432,7 +432,7 @@ class Facts:
         label = self.label[i]
         if label not in self._windows:
             name = self.einsums[i].name
-            self._windows[label] = windowed(self.workload, name), spread_windows(self.workload, name)
+            self._windows[label] = self.workload.einsum(name).windowed, spread_windows(self.workload, name)
         return self._windows[label][0]
 
     def may_be_uneven(self, i: int, variable: str, axis: str | None) -> bool:
