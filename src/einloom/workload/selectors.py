@@ -13,27 +13,31 @@ Names: ``all``, ``nothing``; roles ``input``, ``weight``, ``output`` (of the Ein
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 
 from ..dataclass import dataclass
 from ..errors import SpecError
 from .einsum import Workload
 
-KEYWORDS = (
-    "all",
-    "nothing",
-    "input",
-    "weight",
-    "output",
-    "intermediate",
-    "cascade_input",
-    "cascade_output",
-    "persistent",
-    "copy",
-    "unheld",
-)
+KEYWORDS: Mapping[str, Callable[[Workload, str, str, frozenset[str]], bool]] = {
+    "all": lambda workload, einsum, tensor, held: True,
+    "nothing": lambda workload, einsum, tensor, held: False,
+    "input": lambda workload, einsum, tensor, held: workload.role(einsum, tensor) == "input",
+    "weight": lambda workload, einsum, tensor, held: workload.role(einsum, tensor) == "weight",
+    "output": lambda workload, einsum, tensor, held: workload.role(einsum, tensor) == "output",
+    "intermediate": lambda workload, einsum, tensor, held: (
+        tensor in workload.producers and bool(workload.consumers[tensor])
+    ),
+    "cascade_input": lambda workload, einsum, tensor, held: tensor not in workload.producers,
+    "cascade_output": lambda workload, einsum, tensor, held: tensor in workload.outputs,
+    "persistent": lambda workload, einsum, tensor, held: workload.tensor(tensor).persistent,
+    "copy": lambda workload, einsum, tensor, held: workload.einsum(einsum).kind == "copy",
+    "unheld": lambda workload, einsum, tensor, held: tensor not in held,
+}
+"""Words with a meaning of their own, and which tensors of an Einsum they name; held: by memories further out."""
 _TOKEN = re.compile(r"\s*(?:([A-Za-z_][A-Za-z0-9_.]*)|([|&~()]))")
+_OPERATORS = (("|", "or"), ("&", "and"))
 MAX_SELECTOR_LENGTH = 2000
 
 
@@ -94,24 +98,17 @@ def selector(text: str) -> Selector:
     return Selector(text, tree)
 
 
-def _expression(tokens: list[str], at: int, text: str) -> tuple[tuple[object, ...], int]:
-    parts = []
-    node, at = _term(tokens, at, text)
-    parts.append(node)
-    while at < len(tokens) and tokens[at] == "|":
-        node, at = _term(tokens, at + 1, text)
+def _expression(tokens: list[str], at: int, text: str, binding: int = 0) -> tuple[tuple[object, ...], int]:
+    """binding: of the operators, weakest first, those before this one are left to whoever asked."""
+    if binding == len(_OPERATORS):
+        return _factor(tokens, at, text)
+    sign, word = _OPERATORS[binding]
+    node, at = _expression(tokens, at, text, binding + 1)
+    parts = [node]
+    while at < len(tokens) and tokens[at] == sign:
+        node, at = _expression(tokens, at + 1, text, binding + 1)
         parts.append(node)
-    return (parts[0] if len(parts) == 1 else ("or", *parts)), at
-
-
-def _term(tokens: list[str], at: int, text: str) -> tuple[tuple[object, ...], int]:
-    parts = []
-    node, at = _factor(tokens, at, text)
-    parts.append(node)
-    while at < len(tokens) and tokens[at] == "&":
-        node, at = _factor(tokens, at + 1, text)
-        parts.append(node)
-    return (parts[0] if len(parts) == 1 else ("and", *parts)), at
+    return (parts[0] if len(parts) == 1 else (word, *parts)), at
 
 
 def _factor(tokens: list[str], at: int, text: str) -> tuple[tuple[object, ...], int]:
@@ -149,29 +146,13 @@ def select(which: Selector, workload: Workload, einsum: str, held_above: Collect
 
 
 def _select(which: Selector, workload: Workload, einsum: str, held_above: frozenset[str]) -> frozenset[str]:
-    e = workload.einsum(einsum)
-    mine = frozenset(e.tensors)
+    mine = frozenset(workload.einsum(einsum).tensors)
 
     def named(name: str) -> frozenset[str]:
-        if name == "all":
-            return mine
-        if name == "nothing":
-            return frozenset()
-        if name in ("input", "weight", "output"):
-            return frozenset(t for t in mine if workload.role(einsum, t) == name)
-        if name == "intermediate":
-            return frozenset(t for t in mine if t in workload.producers and workload.consumers[t])
-        if name == "cascade_input":
-            return frozenset(t for t in mine if t not in workload.producers)
-        if name == "cascade_output":
-            return frozenset(t for t in mine if t in workload.outputs)
-        if name == "persistent":
-            return frozenset(t for t in mine if workload.tensor(t).persistent)
-        if name == "copy":
-            return mine if e.kind == "copy" else frozenset()
-        if name == "unheld":
-            return mine - held_above
-        return mine & {name}
+        means = KEYWORDS.get(name)
+        if means is None:
+            return mine & {name}
+        return frozenset(tensor for tensor in mine if means(workload, einsum, tensor, held_above))
 
     def evaluate(node: tuple[object, ...]) -> frozenset[str]:
         if node[0] == "name":
