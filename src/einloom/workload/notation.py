@@ -15,12 +15,13 @@ NumPy's form ``mk,kn->mn`` reads as ``Z[m,n] = A[m,k] * B[k,n]``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal, cast, get_args
+from typing import Literal, TypeVar, cast, get_args
 
 from ..errors import SpecError, nearest
 from .einsum import Access, Einsum, Index, Kind, Reduction
+from .selectors import KEYWORDS
 
 MAX_LENGTH = 5000
 MAX_PATH = 200
@@ -37,16 +38,14 @@ FUNCTIONS: Mapping[str, int | None] = MappingProxyType(
 )
 """Functions of a ``map`` and how many operands each takes (None: any); ``elementwise`` stands for an unnamed one."""
 
-RESERVED = frozenset(
-    "all nothing input weight output intermediate cascade_input cascade_output persistent copy unheld "
-    "default value".split()
-)
+RESERVED = frozenset((*KEYWORDS, "default", "value"))
 """Words that no tensor may be called, because selectors and files give them a meaning."""
 
 REDUCTIONS: tuple[Reduction, ...] = get_args(Reduction)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[\[\](),=*+-])")
 _NUMPY = re.compile(r"[A-Za-z,\s]*->[A-Za-z\s]*\Z")
+T = TypeVar("T")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXY"
 
 
@@ -223,10 +222,22 @@ class _Reader:
             return SpecError(f"{self.text!r}: expected {expected} at character {place + 1}, found {token!r}")
         return SpecError(f"{self.text!r}: expected {expected} at the end")
 
+    def accept(self, token: str) -> bool:
+        """True if the token comes next; then it is taken."""
+        found = self.peek() == token
+        self.at += found
+        return found
+
     def take(self, token: str) -> None:
-        if self.peek() != token:
+        if not self.accept(token):
             raise self.fail(repr(token))
-        self.at += 1
+
+    def several(self, item: Callable[[], T], separator: Literal[",", "*"]) -> list[T]:
+        """One item or more, with separators between them."""
+        found = [item()]
+        while self.accept(separator):
+            found.append(item())
+        return found
 
     def name(self, what: str) -> str:
         token = self.peek()
@@ -244,18 +255,17 @@ class _Reader:
         if self.peek() == "copy" and self.peek(1) != "[":
             kind = "copy"
             self.at += 1
-            parenthesised = self.peek() == "("
-            self.at += parenthesised
+            parenthesised = self.accept("(")
             inputs = [self.access()]
             if parenthesised:
                 self.take(")")
         elif self.peek(1) == "(":
             kind, function = "map", self.name("a function")
             self.take("(")
-            inputs = self.accesses(",")
+            inputs = self.several(self.access, ",")
             self.take(")")
         else:
-            inputs = self.accesses("*")
+            inputs = self.several(self.access, "*")
         if self.at < len(self.tokens):
             raise self.fail("'*' or the end" if kind == "multiply" else "the end")
         parsed = Einsum(output.tensor, output, tuple(inputs), kind, function, stated[0] if stated else "sum")
@@ -275,48 +285,28 @@ class _Reader:
             return None
         word = cast(Reduction, self.name("a reduction"))
         self.take("[")
-        variables = [self.name("a rank variable")]
-        while self.peek() == ",":
-            self.at += 1
-            variables.append(self.name("a rank variable"))
+        variables = self.several(lambda: self.name("a rank variable"), ",")
         self.take("]")
         return word, tuple(variables)
-
-    def accesses(self, separator: Literal[",", "*"]) -> list[Access]:
-        found = [self.access()]
-        while self.peek() == separator:
-            self.at += 1
-            found.append(self.access())
-        return found
 
     def access(self) -> Access:
         tensor = self.name("a tensor")
         self.take("[")
-        indices: list[Index] = []
-        if self.peek() != "]":
-            indices.append(self.index())
-            while self.peek() == ",":
-                self.at += 1
-                indices.append(self.index())
-        if self.peek() != "]":
+        indices = [] if self.peek() == "]" else self.several(self.index, ",")
+        if not self.accept("]"):
             raise self.fail("',' or ']'")
-        self.at += 1
         return Access(tensor, tuple(indices))
 
     def index(self) -> Index:
         terms: dict[str, int] = {}
         constant = 0
-        sign = 1
-        if self.peek() == "-":
-            sign = -1
-            self.at += 1
+        sign = -1 if self.accept("-") else 1
         while True:
             factor = 1
             variable: str | None = None
             if self.peek().isdigit():
                 factor = self.number()
-                if self.peek() == "*":
-                    self.at += 1
+                if self.accept("*"):
                     variable = self.name("a rank variable")
             else:
                 variable = self.name("a rank variable or a number")
@@ -326,10 +316,12 @@ class _Reader:
                 raise SpecError(f"{self.text!r}: rank variable {variable} may not be subtracted")
             else:
                 terms[variable] = terms.get(variable, 0) + factor
-            if self.peek() not in ("+", "-"):
+            if self.accept("+"):
+                sign = 1
+            elif self.accept("-"):
+                sign = -1
+            else:
                 return Index(tuple(terms.items()), constant)
-            sign = 1 if self.peek() == "+" else -1
-            self.at += 1
 
     def number(self) -> int:
         token = self.peek()
