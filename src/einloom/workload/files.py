@@ -37,6 +37,7 @@ from .notation import MODULE_PATH, einsum_text, module_path, parse_einsum
 
 VERSION = 1
 _SIZE, _BITS = Number("count", minimum=1), Number("size", minimum=1)
+_RANK = Number("count", minimum=1, sourced=False)
 _MODULE = Written("the path of a module", module_path, f"^{MODULE_PATH}$")
 _TEXT = Written("an Einsum", parse_einsum, r"=|->")
 BITS = Either((_BITS, Table(_BITS)))
@@ -52,12 +53,12 @@ EINSUM = Record(
     ),
     label="einsum",
 )
-_SHAPE = Each(Number("count", minimum=1, sourced=False))
+STEP = Either((_TEXT, EINSUM))
 VIEW = Record(
     "a view",
     (
         Key("of", NAME, "the tensor that it is", required=True),
-        Key("shape", _SHAPE, "the sizes of its ranks: as many elements as the tensor has", required=True),
+        Key("shape", Each(_RANK), "the sizes of its ranks: as many elements as the tensor has", required=True),
     ),
 )
 WORKLOAD = Record(
@@ -69,18 +70,9 @@ WORKLOAD = Record(
         *ORIGIN,
         PARAMETERS,
         Key("ranks", Table(_SIZE), "the extent of each rank variable"),
-        Key(
-            "bits",
-            Either((_BITS, Table(_BITS))),
-            "bits per value: one number, or per tensor and default",
-            required=True,
-        ),
-        Key("einsums", Each(Either((_TEXT, EINSUM))), "the cascade", required=True),
-        Key(
-            "shapes",
-            Table(Each(Number("count", minimum=1, sourced=False), minimum=1, sourced=True)),
-            "declared shapes; outside is padding",
-        ),
+        Key("bits", BITS, "bits per value: one number, or per tensor and default", required=True),
+        Key("einsums", Each(STEP), "the cascade", required=True),
+        Key("shapes", Table(Each(_RANK, minimum=1, sourced=True)), "declared shapes; outside is padding"),
         Key("views", Table(VIEW), "names under which a tensor is read with other ranks"),
         Key("outputs", NAMES, "tensors that the cascade is for; by default all that are written and not read"),
         Key("persistent", NAMES, "tensors that stay where they are from run to run"),
@@ -172,7 +164,7 @@ def _einsums(field: Located, reader: FactReader, places: Places) -> list[Einsum]
 
 
 def _einsum(item: Located, reader: FactReader) -> Einsum:
-    found = read_shape(item, Either((_TEXT, EINSUM)), reader, "einsums")
+    found = read_shape(item, STEP, reader, "einsums")
     if isinstance(found, Einsum):
         return found
     if "einsum" not in found:
@@ -197,32 +189,26 @@ def workload_data(workload: Workload) -> dict[str, object]:
         own = {} if einsum.name == einsum.output.tensor else {"name": einsum.name}
         group = {"group": einsum.group} if einsum.group else {}
         einsums.append({**own, "einsum": text, **group} if own or group else text)
-    data: dict[str, object] = {
+    tensors = workload.tensors
+    shapes = {t.name: noted(list(t.shape), f"shapes.{t.name}", facts) for t in tensors if _declared(workload, t.name)}
+    repeated = workload.repeat != 1 or "repeat" in facts
+    optional: dict[str, object] = {
+        "shapes": shapes,
+        "views": {view.name: {"of": view.tensor, "shape": list(view.shape)} for view in workload.views},
+        "outputs": list(workload.outputs),
+        "persistent": [tensor.name for tensor in tensors if tensor.persistent],
+        "initial": [tensor.name for tensor in tensors if tensor.initial],
+        "repeat": noted(workload.repeat, "repeat", facts) if repeated else None,
+        "absorbed": list(workload.absorbed),
+    }
+    return {
         "schema": f"workload/{VERSION}",
         "name": workload.name,
         "ranks": {name: noted(size, f"ranks.{name}", facts) for name, size in workload.sizes},
         "bits": _bits_data(workload, facts),
         "einsums": einsums,
+        **{key: value for key, value in optional.items() if value},
     }
-    shapes = {
-        t.name: noted(list(t.shape), f"shapes.{t.name}", facts) for t in workload.tensors if _declared(workload, t.name)
-    }
-    if shapes:
-        data["shapes"] = shapes
-    if workload.views:
-        data["views"] = {view.name: {"of": view.tensor, "shape": list(view.shape)} for view in workload.views}
-    data["outputs"] = list(workload.outputs)
-    persistent = [tensor.name for tensor in workload.tensors if tensor.persistent]
-    if persistent:
-        data["persistent"] = persistent
-    initial = [tensor.name for tensor in workload.tensors if tensor.initial]
-    if initial:
-        data["initial"] = initial
-    if workload.repeat != 1 or "repeat" in facts:
-        data["repeat"] = noted(workload.repeat, "repeat", facts)
-    if workload.absorbed:
-        data["absorbed"] = list(workload.absorbed)
-    return data
 
 
 def _bits_data(workload: Workload, facts: Mapping[str, Fact]) -> object:
