@@ -144,6 +144,8 @@ COMPUTE = Record(
     label="compute",
 )
 LEVELS = (MEMORY, TOLL, LINK, FANOUT, COMPUTE)
+TYPES: dict[str, type[Level]] = {"memory": Memory, "toll": Toll, "link": Link, "fanout": Fanout, "compute": ComputeUnit}
+"""What a level is, by the label of its record."""
 MACHINE = Record(
     "a machine",
     (
@@ -244,14 +246,15 @@ class _Stated:
 
 def _priced(stated: _Stated, facts: list[Fact]) -> Level:
     """The level, with what its component works out where the file says nothing."""
-    level = _built(stated.fields)
+    label = stated.record.label
+    level = _built(label, stated.fields)
     if stated.component is None:
         return level
     component, own = stated.component
     given = numbers_of(component, level, own, stated.record)
     given = {key: value for key, value in given.items() if key not in stated.fields}
     facts += facts_of(component, level.name, given)
-    return _built({**stated.fields, **given})
+    return _built(label, {**stated.fields, **given})
 
 
 def _level(view: Located, reader: FactReader) -> _Stated:
@@ -268,18 +271,15 @@ def _level(view: Located, reader: FactReader) -> _Stated:
     return _Stated(found[0], read_record(view, found[0], reader, ignored=(COMPONENT.name,)), named)
 
 
-def _built(fields: dict[str, Any]) -> Level:
+def _built(label: str, fields: dict[str, Any]) -> Level:
     """The level that the values of its keys describe; what is not said has the default of the class."""
-    if "memory" in fields:
-        return Memory(fields["memory"], **_without(fields, "memory"))
-    if "toll" in fields:
-        return Toll(fields["toll"], **_without(fields, "toll"))
-    if "link" in fields:
+    rest = _without(fields, label)
+    if label == "fanout":
+        rest["axes"] = tuple(Axis(axis["axis"], **_without(axis, "axis")) for axis in fields["axes"])
+    if label == "link":
         names = {"throughput": "read_throughput", "energy": "read_energy"}
-        return Link(fields["link"], **{names.get(key, key): value for key, value in _without(fields, "link").items()})
-    if "compute" in fields:
-        return ComputeUnit(fields["compute"], **_without(fields, "compute"))
-    return Fanout(fields["fanout"], tuple(Axis(axis["axis"], **_without(axis, "axis")) for axis in fields["axes"]))
+        rest = {names.get(key, key): value for key, value in rest.items()}
+    return TYPES[label](fields[label], **rest)
 
 
 def _without(fields: dict[str, Any], key: str) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from ..reading.keys import Each, Number, Record, Shape, Table, Written
 from ..reading.units import format
 from ..reading.yamltree import dump_yaml
 from .components import COMPONENT
-from .files import AXIS, COMPUTE, LINK, MEMORY, TOLL, VERSION
-from .levels import Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory, Toll
+from .files import AXIS, LEVELS, TYPES, VERSION
+from .levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
+
+Part = Memory | Toll | ComputeUnit | Axis
 
 
 def machine_data(machine: Machine) -> dict[str, object]:
@@ -40,31 +42,20 @@ def write_machine(machine: Machine, path: str | Path) -> None:
 
 def _level_data(level: Level, facts: Mapping[str, Fact]) -> dict[str, object]:
     if isinstance(level, Fanout):
-        axes = [_written(AXIS, axis, Axis(axis.name, axis.size), facts, ("size",)) for axis in level.axes]
+        axes = [_written(AXIS, axis, Axis(axis.name, 0), facts) for axis in level.axes]
         return {"fanout": level.name, "axes": axes}
-    if isinstance(level, ComputeUnit):
-        return _written(COMPUTE, level, ComputeUnit(level.name), facts)
-    if isinstance(level, Toll):
-        return _written(TOLL, level, Toll(level.name), facts)
-    if isinstance(level, Link):
-        return _written(LINK, level, Link(level.name), facts, ("axis",))
-    return _written(MEMORY, level, Memory(level.name), facts)
+    record = next(one for one in LEVELS if TYPES[one.label] is type(level))
+    return _written(record, level, type(level)(level.name), facts)
 
 
-def _written(
-    record: Record,
-    level: Memory | Toll | ComputeUnit | Axis,
-    plain: Memory | Toll | ComputeUnit | Axis,
-    facts: Mapping[str, Fact],
-    always: tuple[str, ...] = (),
-) -> dict[str, object]:
-    """The keys whose values differ from the default, have a source, or are `always` written."""
+def _written(record: Record, level: Part, plain: Part, facts: Mapping[str, Fact]) -> dict[str, object]:
+    """The keys whose values differ from those of a `plain` one, or have a source."""
     data: dict[str, object] = {record.label: level.name}
     for key in record.keys:
         if key.name == record.label or key in (*ORIGIN, COMPONENT):
             continue
         value, path = getattr(level, key.name), f"{level.name}.{key.name}"
-        if value != getattr(plain, key.name) or path in facts or key.name in always:
+        if value != getattr(plain, key.name) or path in facts:
             data[key.name] = noted(_value(key.shape, value, path, facts), path, facts)
     return data
 
