@@ -12,12 +12,16 @@ import subprocess
 import tempfile
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..dataclass import dataclass
 from ..errors import SpecError
 from ..reading import writing
 from .describe import Element, Fabric
 from .tools import cells, tool
+
+if TYPE_CHECKING:
+    from amaranth.lib.wiring import Component
 
 VARIANTS: dict[str, Element] = {
     "WS": Element(("WS",)),
@@ -46,33 +50,26 @@ class Leaf:
 def element_leaf(name: str, element: Element) -> Leaf:
     """The area of one element. Raises SpecError where yosys or the cells are missing."""
     from .rtl.element import ProcessingElement
-    from .rtl.write import rtlil_text
 
-    return _synthesised(name, rtlil_text(ProcessingElement(element), "leaf"))
+    return _synthesised(name, ProcessingElement(element))
 
 
 def fabric_leaves(fabric: Fabric) -> tuple[Leaf, ...]:
     """The leaves of a fabric with their counts: elements, quantisers, multiplexers of the edges, the sequencer."""
-    from dataclasses import replace
-
     from .rtl.edge import Quantiser
+    from .rtl.element import ProcessingElement
     from .rtl.sequencer import Sequencer
-    from .rtl.write import rtlil_text
 
-    element = element_leaf("element", fabric.element)
-    found = [replace(element, count=fabric.elements)]
-    found += [replace(_synthesised(name, text), count=count) for name, text, count in _edges(fabric)]
+    found = [_synthesised("element", ProcessingElement(fabric.element), fabric.elements), *_edges(fabric)]
     if fabric.quantised:
-        quantiser = _synthesised("quantiser of a row", rtlil_text(Quantiser(fabric.element), "leaf"))
-        found.append(replace(quantiser, count=len(fabric.quantised) * fabric.rows))
-    found.append(_synthesised("sequencer", rtlil_text(Sequencer(fabric), "leaf", reset=True)))
-    return tuple(found)
+        rows = len(fabric.quantised) * fabric.rows
+        found.append(_synthesised("quantiser of a row", Quantiser(fabric.element), rows))
+    return (*found, _synthesised("sequencer", Sequencer(fabric), reset=True))
 
 
-def _edges(fabric: Fabric) -> list[tuple[str, str, int]]:
-    """(name, RTLIL, count) of the multiplexers at the inputs of rows and columns, by how many sources they have."""
+def _edges(fabric: Fabric) -> list[Leaf]:
+    """The multiplexers at the inputs of rows and columns, by how many sources they have."""
     from .rtl.edge import VectorSelector
-    from .rtl.write import rtlil_text
 
     bits, sums = fabric.element.operand_bits, fabric.element.sum_bits
     counts: dict[tuple[str, int, int], int] = {}
@@ -86,12 +83,14 @@ def _edges(fabric: Fabric) -> list[tuple[str, str, int]]:
         ):
             if key[1] > 1:
                 counts[key] = counts.get(key, 0) + number
-    return [(name, rtlil_text(VectorSelector(n, wide), "leaf"), count) for (name, n, wide), count in counts.items()]
+    return [_synthesised(name, VectorSelector(n, wide), count) for (name, n, wide), count in counts.items()]
 
 
-def _synthesised(name: str, rtlil: str) -> Leaf:
-    """Map one module called ``leaf`` to the cells."""
-    return Leaf(name, *_mapped(rtlil))
+def _synthesised(name: str, part: Component, count: int = 1, reset: bool = False) -> Leaf:
+    """A component mapped to the cells."""
+    from .rtl.write import rtlil_text
+
+    return Leaf(name, *_mapped(rtlil_text(part, "leaf", reset)), count)
 
 
 @lru_cache(maxsize=256)
@@ -112,10 +111,8 @@ def _mapped(rtlil: str) -> tuple[int, float]:
             )
         )
         done = subprocess.run([yosys, "-p", script], capture_output=True, text=True, check=False, cwd=folder)
-    number, area = (
-        re.findall(r"Number of cells:\s+(\d+)", done.stdout),
-        re.findall(r"Chip area[^:]*: ([\d.]+)", done.stdout),
-    )
+    number = re.findall(r"Number of cells:\s+(\d+)", done.stdout)
+    area = re.findall(r"Chip area[^:]*: ([\d.]+)", done.stdout)
     if not number or not area:
         raise SpecError(f"yosys could not synthesise a leaf: {done.stderr.strip()[-200:]}")
     return int(number[-1]), float(area[-1])

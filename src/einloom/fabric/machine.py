@@ -19,7 +19,7 @@ from ..mapping.tree import Loop, Mapping
 from ..mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limits, Numbers, TileLimit
 from ..mapspace.space import Mapspace
 from ..problem import Objective, Problem
-from ..search.principles.matmul import OPERANDS
+from ..search.principles.matmul import OPERANDS, missing
 from ..search.principles.roles import Roles, roles
 from ..workload.einsum import Workload
 from ..workload.selectors import selector
@@ -80,7 +80,7 @@ def _problem(fabric: Fabric, one: Configuration, workload: Workload, parts: tupl
             limits.append(AxisLimit(axis, Numbers(values=(min(size, extent),)), (variable,), (part.einsum,)))
             limits.append(AxisLimit(axis, Numbers(values=(min(size, extent),)), (), (part.einsum,)))
         if stays != "C":
-            stream = part.variable(next(d for d in "MKL" if d not in OPERANDS[operand]))  # type: ignore[index]
+            stream = part.variable(missing(operand))  # type: ignore[arg-type]
             tiles.append(TileLimit(EDGE, selector(flowing), (stream,), Numbers(values=(1,)), (part.einsum,)))
     places = ((REGISTERS, kept), (EDGE, flowing))
     holds = tuple(HoldLimit(rule, m, selector(t)) for m, t in places for rule in RULES)

@@ -16,7 +16,7 @@ from ..dataclass import dataclass
 from ..errors import MissingExtra, SpecError
 from ..reading import writing
 from .describe import OPERATIONS, Fabric
-from .streams import Job, Matrix, expected, results, stimuli
+from .streams import Job, Matrix, expected, packed, results, unpacked, words_out
 from .tools import tool
 
 
@@ -76,9 +76,9 @@ class Compiled:
         words = np.frombuffer(said.read_bytes(), dtype="<u4")
         found, at = [], 0
         for job in jobs:
-            width = -(-self.fabric.element.sum_bits * self.fabric.rows * self.fabric.count // 32)
+            width = words_out(self.fabric)
             size = job.cycles * width
-            seen = _unpacked(words[at + 1 : at + 1 + size].reshape(job.cycles, width), job)
+            seen = unpacked(words[at + 1 : at + 1 + size].reshape(job.cycles, width), job)
             found.append(Ran(job, int(words[at]), tuple(results(job, seen))))
             at += 1 + size
         return found
@@ -86,35 +86,10 @@ class Compiled:
 
 def _words(job: Job) -> bytes:
     """A job as the testbench reads it."""
-    element = job.fabric.element
     number = job.fabric.configurations.index(job.configuration)
     operation = OPERATIONS.index(job.operation)
     head = np.array([operation, number, job.steps, job.more, job.tiles, job.shift, job.cycles, 0], "<u4")
-    vectors = stimuli(job)
-    sides = (
-        (vectors.left, element.operand_bits),
-        (vectors.psum, element.sum_bits),
-        (vectors.top, element.operand_bits),
-    )
-    return head.tobytes() + np.concatenate([_packed(v, bits) for v, bits in sides], axis=1).tobytes()
-
-
-def _packed(values: Matrix, bits: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint32]]:
-    """Values [cycle, array, row] as words of 32 bits per cycle, the first value in the low bits."""
-    flat = values.reshape(values.shape[0], -1)
-    each = (flat[:, :, None] >> np.arange(bits)) & 1
-    rows = each.reshape(flat.shape[0], -1).astype(np.uint8)
-    padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 32)))
-    return np.packbits(padded, axis=1, bitorder="little").view("<u4")
-
-
-def _unpacked(words: np.ndarray[tuple[int, int], np.dtype[np.uint32]], job: Job) -> Matrix:
-    """The sums [cycle, array, row] of words of 32 bits."""
-    fabric, bits = job.fabric, job.fabric.element.sum_bits
-    rows = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")
-    each = rows[:, : bits * fabric.rows * fabric.count].reshape(words.shape[0], fabric.count, fabric.rows, bits)
-    values = (each.astype(np.int64) << np.arange(bits)).sum(axis=3)
-    return np.asarray(np.where(each[..., -1] == 1, values - (1 << bits), values), np.int64)
+    return head.tobytes() + np.concatenate(packed(job), axis=1).tobytes()
 
 
 def by_amaranth(jobs: Sequence[Job]) -> list[Ran]:

@@ -23,6 +23,7 @@ from .cycles import cycles
 from .describe import Configuration, Fabric, Operation
 
 Matrix = NDArray[np.int64]
+Words = np.ndarray[tuple[int, int], np.dtype[np.uint32]]
 
 
 @dataclass(frozen=True)
@@ -219,12 +220,37 @@ def _flowing(out: Matrix, start: int, rows: int, steps: int) -> Matrix:
     return np.asarray(out[start + r + t, r])
 
 
-def expected(job: Job) -> list[Matrix]:
+def packed(job: Job) -> list[Words]:
+    """What `stimuli` feeds, left, left_psum and top, as words of 32 bits per cycle, the first value in the low bits."""
+    vectors, element = stimuli(job), job.fabric.element
+    wide, sums = element.operand_bits, element.sum_bits
+    return [_packed(v, bits) for v, bits in ((vectors.left, wide), (vectors.psum, sums), (vectors.top, wide))]
+
+
+def _packed(values: Matrix, bits: int) -> Words:
+    flat = values.reshape(values.shape[0], -1)
+    each = (flat[:, :, None] >> np.arange(bits)) & 1
+    rows = each.reshape(flat.shape[0], -1).astype(np.uint8)
+    padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 32)))
+    return np.packbits(padded, axis=1, bitorder="little").view("<u4")
+
+
+def words_out(fabric: Fabric) -> int:
+    """Words of 32 bits that hold the sums that leave all arrays in a cycle."""
+    return -(-fabric.element.sum_bits * fabric.rows * fabric.count // 32)
+
+
+def unpacked(words: Words, job: Job) -> Matrix:
+    """The sums [cycle, array, row] of such words."""
+    fabric, bits = job.fabric, job.fabric.element.sum_bits
+    rows = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=1, bitorder="little")
+    each = rows[:, : bits * fabric.rows * fabric.count].reshape(words.shape[0], fabric.count, fabric.rows, bits)
+    values = (each.astype(np.int64) << np.arange(bits)).sum(axis=3)
+    return np.asarray(np.where(each[..., -1] == 1, values - (1 << bits), values), np.int64)
+
+
+def expected(job: Job) -> Iterator[Matrix]:
     """What NumPy says the answers are; sums wrap at their width."""
-    return list(_expected(job))
-
-
-def _expected(job: Job) -> Iterator[Matrix]:
     element = job.fabric.element
     for one in job.operands:
         for a, b, sums in one.tiles:

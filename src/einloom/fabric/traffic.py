@@ -13,7 +13,7 @@ from typing import Literal
 
 from ..dataclass import dataclass
 from ..errors import SpecError
-from ..search.principles.matmul import OPERANDS, Matmul, Operand, ceil_div, traffic
+from ..search.principles.matmul import OPERANDS, Matmul, Operand, ceil_div, missing, traffic
 from ..search.principles.pairs import Pair, fused_schedule
 from .cycles import cycles
 from .describe import Configuration, Fabric, Operation
@@ -64,7 +64,7 @@ def choices(fabric: Fabric, matmul: Matmul, count: int = 1) -> Iterator[Operator
         x = STATIONARY[mode]
         operation: Operation = "os" if x == "C" else "hold"
         first, second = OPERANDS[x]
-        third = next(d for d in "MKL" if d not in OPERANDS[x])
+        third = missing(x)
         for one in fabric.configurations:
             if one.column:
                 continue

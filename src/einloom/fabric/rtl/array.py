@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from amaranth.hdl import ClockSignal, Instance, Module, Signal
-from amaranth.lib.wiring import Component, In, Out
+from amaranth.lib.wiring import Component, In
 
 from ..describe import Element
-from .element import ProcessingElement, controls
+from .element import ProcessingElement, controls, ports, widths
 
 ELEMENT, ROW, ARRAY = "processing_element", "element_row", "element_array"
 
@@ -22,16 +22,7 @@ class ElementRow(Component):
 
     def __init__(self, element: Element, columns: int, instances: bool = False) -> None:
         self.element, self.columns, self.instances = element, columns, instances
-        wide, sums = element.operand_bits, element.sum_bits
-        ports: dict[str, Any] = {
-            "left": In(wide),
-            "top": In(wide * columns),
-            "left_psum": In(sums),
-            "right": Out(wide),
-            "bottom": Out(wide * columns),
-            "right_psum": Out(sums),
-        }
-        super().__init__(ports | {name: In(1) for name in controls(element)})
+        super().__init__(ports(widths(element, 1, columns)))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -59,16 +50,7 @@ class Rectangle(Component):
 
     def __init__(self, element: Element, rows: int, columns: int, instances: bool = False) -> None:
         self.element, self.rows, self.columns, self.instances = element, rows, columns, instances
-        wide, sums = element.operand_bits, element.sum_bits
-        ports: dict[str, Any] = {
-            "left": In(wide * rows),
-            "top": In(wide * columns),
-            "left_psum": In(sums * rows),
-            "right": Out(wide * rows),
-            "bottom": Out(wide * columns),
-            "right_psum": Out(sums * rows),
-        }
-        super().__init__(ports | {name: In(1) for name in controls(element)})
+        super().__init__(ports(widths(element, rows, columns)))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -12,6 +12,7 @@ no register is reset: as many idle cycles as an array has rows and columns flush
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, signed
@@ -19,22 +20,17 @@ from amaranth.lib.wiring import Component, In, Out
 
 from ..describe import Element
 
+OUTPUTS = ("right", "bottom", "right_psum")
+
 
 class ProcessingElement(Component):
     """Ports: left, top, left_psum come in; right, bottom, right_psum go out; shift, own and load, swap control it."""
 
     def __init__(self, element: Element) -> None:
         self.element = element
-        wide, sums = signed(element.operand_bits), signed(element.sum_bits)
-        ports: dict[str, Any] = {
-            "left": In(wide),
-            "top": In(wide),
-            "left_psum": In(sums),
-            "right": Out(wide),
-            "bottom": Out(wide),
-            "right_psum": Out(sums),
-        }
-        super().__init__(ports | {name: In(1) for name in controls(element)})
+        bits = widths(element, 1, 1)
+        shapes = {name: wide if name in controls(element) else signed(wide) for name, wide in bits.items()}
+        super().__init__(ports(shapes))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -59,6 +55,24 @@ class ProcessingElement(Component):
         addend = Mux(self.own, psum, self.left_psum) if "own" in controls(element) else self.left_psum
         m.d.sync += psum.eq((addend + act * weight)[: element.sum_bits])
         return m
+
+
+def widths(element: Element, rows: int, columns: int) -> dict[str, int]:
+    """The bits of every port of so many elements in rows and columns: packed vectors, and what controls them."""
+    wide, sums = element.operand_bits, element.sum_bits
+    return {
+        "left": wide * rows,
+        "top": wide * columns,
+        "left_psum": sums * rows,
+        "right": wide * rows,
+        "bottom": wide * columns,
+        "right_psum": sums * rows,
+    } | dict.fromkeys(controls(element), 1)
+
+
+def ports(shapes: Mapping[str, Any]) -> dict[str, Any]:
+    """The ports of these shapes, each with its direction."""
+    return {name: Out(shape) if name in OUTPUTS else In(shape) for name, shape in shapes.items()}
 
 
 def controls(element: Element) -> tuple[str, ...]:

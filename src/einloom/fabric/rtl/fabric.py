@@ -10,7 +10,7 @@ from amaranth.lib.wiring import Component, In, Out
 from ..describe import MEMORY, Fabric, Source
 from .array import ARRAY, Rectangle, place
 from .edge import Quantiser, bits_for, choose, table
-from .element import controls
+from .element import controls, widths
 from .sequencer import Sequencer, commands
 
 
@@ -59,19 +59,11 @@ class FabricTop(Component):
         return m
 
     def _wires(self, i: int) -> dict[str, Any]:
-        element, fabric = self.fabric.element, self.fabric
-        wide, sums = element.operand_bits, element.sum_bits
-        sizes = {
-            "left": wide * fabric.rows,
-            "left_psum": sums * fabric.rows,
-            "top": wide * fabric.columns,
-            "right": wide * fabric.rows,
-            "right_psum": sums * fabric.rows,
-            "bottom": wide * fabric.columns,
-        } | dict.fromkeys(controls(element), 1)
+        fabric = self.fabric
+        sizes = widths(fabric.element, fabric.rows, fabric.columns)
         read = {source.array for j in range(fabric.count) for source in fabric.left_sources(j) if source.kind == "next"}
         above = {source.array for j in range(fabric.count) for source in fabric.top_sources(j) if source.kind == "next"}
-        unread = {"right"} - ({"right"} if i in read else set()) | {"bottom"} - ({"bottom"} if i in above else set())
+        unread = {name for name, readers in (("right", read), ("bottom", above)) if i not in readers}
         # a name with "unused" in it tells linters that nobody is meant to read it
         names = {n: f"array_{i}_{n}" + ("_unused" if n in unread else "") for n in sizes}
         return {n: Signal(size, name=names[n]) for n, size in sizes.items()}

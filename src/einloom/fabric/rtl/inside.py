@@ -9,7 +9,7 @@ import numpy as np
 from amaranth.sim import Simulator
 
 from ..describe import OPERATIONS
-from ..streams import Job, Matrix, stimuli
+from ..streams import Job, Matrix, packed, unpacked, words_out
 from .fabric import FabricTop
 
 
@@ -32,7 +32,6 @@ def run_inside(jobs: Sequence[Job]) -> list[tuple[int, Matrix]]:
 
 
 async def _job(context: Any, top: FabricTop, job: Job) -> tuple[int, Matrix]:
-    element, vectors = job.fabric.element, stimuli(job)
     settings = {
         "operation": OPERATIONS.index(job.operation),
         "configuration": job.fabric.configurations.index(job.configuration),
@@ -46,29 +45,16 @@ async def _job(context: Any, top: FabricTop, job: Job) -> tuple[int, Matrix]:
         context.set(getattr(top, port), value)
     await context.tick()
     context.set(top.start, 0)
-    seen = np.zeros((job.cycles, job.fabric.count, job.fabric.rows), np.int64)
+    fed = list(zip((top.left, top.left_psum, top.top), packed(job), strict=True))
+    width = words_out(job.fabric)
+    seen = np.zeros((job.cycles, width), "<u4")
     cycle = 0
     while context.get(top.busy) and cycle < 2 * job.cycles + 1000:
         inside = cycle < job.cycles
-        for port, values, bits in (
-            (top.left, vectors.left, element.operand_bits),
-            (top.left_psum, vectors.psum, element.sum_bits),
-            (top.top, vectors.top, element.operand_bits),
-        ):
-            context.set(port, _number(values[cycle], bits) if inside else 0)
+        for port, words in fed:
+            context.set(port, int.from_bytes(words[cycle].tobytes(), "little") if inside else 0)
         if inside:
-            seen[cycle] = _values(context.get(top.right_psum), element.sum_bits, seen[cycle].shape)
+            seen[cycle] = np.frombuffer(context.get(top.right_psum).to_bytes(4 * width, "little"), "<u4")
         await context.tick()
         cycle += 1
-    return cycle, seen
-
-
-def _number(values: Matrix, bits: int) -> int:
-    mask = (1 << bits) - 1
-    return sum((int(v) & mask) << (bits * i) for i, v in enumerate(values.reshape(-1)))
-
-
-def _values(number: int, bits: int, shape: tuple[int, ...]) -> Matrix:
-    half = 1 << (bits - 1)
-    flat = [((number >> (bits * i)) % (2 * half) + half) % (2 * half) - half for i in range(int(np.prod(shape)))]
-    return np.array(flat, np.int64).reshape(shape)
+    return cycle, unpacked(seen, job)
