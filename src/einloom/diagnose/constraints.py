@@ -7,53 +7,58 @@ with ``use: full`` a limit of spatial choices also lowers how many instances cou
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from ..dataclass import dataclass
 from ..machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
-from ..mapspace.limits.data import AxisLimit, Limit, Limits
+from ..mapspace.limits.data import AxisLimit, Limit
 from ..problem import Problem
 from ..reading.units import format as with_unit
 from ..workload.einsum import Workload
 from ..workload.selectors import Selector, select, selector
+
+HoldingKey = Literal["must", "may", "backs"]
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
     """The size of a memory."""
 
-    memory: str
+    name: str
+    key: ClassVar = "size"
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
     """What a memory must hold, may hold, or may back."""
 
-    memory: str
-    key: Literal["must", "may", "backs"]
+    name: str
+    key: HoldingKey
 
 
 @dataclass(frozen=True, slots=True)
 class FullUse:
     """``use: full`` of an axis."""
 
-    axis: str
+    name: str
+    key: ClassVar = "use"
 
 
 @dataclass(frozen=True, slots=True)
 class Barred:
     """``only_irrelevant_to`` of an axis."""
 
-    axis: str
+    name: str
+    key: ClassVar = "only_irrelevant_to"
 
 
 @dataclass(frozen=True, slots=True)
 class Executes:
     """The kinds of Einsums, or the numbers of operands, that a compute unit executes."""
 
-    unit: str
+    name: str
     key: Literal["kinds", "operands"]
 
 
@@ -70,7 +75,18 @@ class Asked:
 
 
 MAX_SIZE_TEXT = 10  # characters
-Constraint = Capacity | Holding | FullUse | Barred | Executes | FusedLoops | Asked
+OfMachine = Capacity | Holding | FullUse | Barred | Executes
+Constraint = OfMachine | FusedLoops | Asked
+IDLE: Mapping[str, Any] = {
+    "size": None,
+    "must": NOTHING,
+    "may": ALL,
+    "backs": ALL,
+    "use": "any",
+    "only_irrelevant_to": NOTHING,
+    "operands": (),
+}
+"""Key of a memory, an axis or a unit -> what asks for nothing there."""
 
 
 def constraints(problem: Problem, granted: Collection[Limit] = ()) -> tuple[Constraint, ...]:
@@ -82,8 +98,8 @@ def constraints(problem: Problem, granted: Collection[Limit] = ()) -> tuple[Cons
     for memory in machine.memories:
         if memory.size is not None:
             found.append(Capacity(memory.name))
-        for key, idle in _IDLE:
-            if not all(_chosen(getattr(memory, key), workload, idle)):
+        for key in get_args(HoldingKey):
+            if not all(_chosen(getattr(memory, key), workload, IDLE[key])):
                 found.append(Holding(memory.name, key))
     for axis in machine.axes.values():
         found += [FullUse(axis.name)] if axis.use == "full" else []
@@ -97,9 +113,6 @@ def constraints(problem: Problem, granted: Collection[Limit] = ()) -> tuple[Cons
     return tuple(found)
 
 
-_IDLE: tuple[tuple[Literal["must", "may", "backs"], Selector], ...] = (("must", NOTHING), ("may", ALL), ("backs", ALL))
-
-
 def _chosen(which: Selector, workload: Workload, idle: Selector) -> list[bool]:
     """Per Einsum: does `which` select the same as `idle`?"""
     names = [e.name for e in workload.einsums]
@@ -108,28 +121,30 @@ def _chosen(which: Selector, workload: Workload, idle: Selector) -> list[bool]:
 
 def without(problem: Problem, constraint: Constraint) -> Problem:
     """The problem in which `constraint` is given up."""
-    workload, machine = problem.workload, problem.machine
+    machine = problem.machine
     match constraint:
         case Asked(limit):
             return with_limit(problem, limit, None)
         case FusedLoops():
             return replace(problem, mapspace=replace(problem.mapspace, max_fused_loops=None))
-        case Capacity(name):
-            return with_level(problem, replace(machine.memory(name), size=None))
         case Holding(name, "must"):
-            return with_level(problem, holding_less(machine.memory(name), NOTHING, workload))
-        case Holding(name, "may"):
-            return with_level(problem, replace(machine.memory(name), may=ALL))
-        case Holding(name, _):
-            return with_level(problem, replace(machine.memory(name), backs=ALL))
-        case FullUse(name):
-            return with_axis(problem, replace(machine.axes[name], use="any"))
-        case Barred(name):
-            return with_axis(problem, replace(machine.axes[name], only_irrelevant_to=NOTHING))
+            return with_level(problem, holding_less(machine.memory(name), NOTHING, problem.workload))
         case Executes(name, "kinds"):
-            return with_level(problem, replace(machine.unit(name), kinds=wider_kinds(machine.unit(name), workload)))
-        case Executes(name, _):
-            return with_level(problem, replace(machine.unit(name), operands=()))
+            return stating(problem, constraint, wider_kinds(machine.unit(name), problem.workload))
+    return stating(problem, constraint, IDLE[constraint.key])
+
+
+def stating(problem: Problem, constraint: OfMachine, value: Any) -> Problem:
+    """The problem in which this value is said at the place of the constraint."""
+    changed = replace(part(problem.machine, constraint), **{constraint.key: value})
+    return with_axis(problem, changed) if isinstance(changed, Axis) else with_level(problem, changed)
+
+
+def part(machine: Machine, constraint: OfMachine) -> Memory | ComputeUnit | Axis:
+    """What the constraint is said of."""
+    if isinstance(constraint, FullUse | Barred):
+        return machine.axes[constraint.name]
+    return machine.unit(constraint.name) if isinstance(constraint, Executes) else machine.memory(constraint.name)
 
 
 def holding_less(memory: Memory, must: Selector, workload: Workload) -> Memory:
@@ -167,39 +182,22 @@ def demands_full_use(constraint: Constraint) -> bool:
 
 def where(constraint: Constraint) -> str:
     """The place where the constraint is said, in few words."""
-    match constraint:
-        case Asked():
-            return "mapspace"
-        case FusedLoops():
-            return "max_fused_loops"
-        case Capacity(name):
-            return f"{name}.size"
-        case Holding(name, key) | Executes(name, key):
-            return f"{name}.{key}"
-        case FullUse(name):
-            return f"{name}.use"
-        case Barred(name):
-            return f"{name}.only_irrelevant_to"
+    if isinstance(constraint, Asked):
+        return "mapspace"
+    return "max_fused_loops" if isinstance(constraint, FusedLoops) else f"{constraint.name}.{constraint.key}"
 
 
 def said(problem: Problem, constraint: Constraint) -> str:
     """What is said there."""
-    machine = problem.machine
-    match constraint:
-        case Asked(limit):
-            return str(limit)
-        case FusedLoops():
-            return str(problem.mapspace.max_fused_loops)
-        case Capacity(name):
-            return bits(machine.memory(name).size)
-        case Holding(name, key):
-            return str(getattr(machine.memory(name), key))
-        case FullUse(name):
-            return machine.axes[name].use
-        case Barred(name):
-            return str(machine.axes[name].only_irrelevant_to)
-        case Executes(name, key):
-            return ", ".join(str(x) for x in getattr(machine.unit(name), key)) or "any"
+    if isinstance(constraint, Asked):
+        return str(constraint.limit)
+    if isinstance(constraint, FusedLoops):
+        most = problem.mapspace.max_fused_loops
+        return "unlimited" if most is None else str(most)
+    value = getattr(part(problem.machine, constraint), constraint.key)
+    if isinstance(constraint, Capacity):
+        return bits(value)
+    return ", ".join(map(str, value)) or "any" if isinstance(constraint, Executes) else str(value)
 
 
 def bits(number: int | None) -> str:
@@ -220,7 +218,7 @@ def bits(number: int | None) -> str:
 def with_level(problem: Problem, level: Memory | Toll | ComputeUnit) -> Problem:
     """The problem whose machine has `level` in place of the one of that name."""
     levels = (level if old.name == level.name else old for old in problem.machine.levels)
-    return replace(problem, machine=rebuilt(problem.machine, tuple(levels)))
+    return replace(problem, machine=replace(problem.machine, levels=tuple(levels)))
 
 
 def with_axis(problem: Problem, axis: Axis) -> Problem:
@@ -231,12 +229,7 @@ def with_axis(problem: Problem, axis: Axis) -> Problem:
             return level
         return replace(level, axes=tuple(axis if old.name == axis.name else old for old in level.axes))
 
-    return replace(problem, machine=rebuilt(problem.machine, tuple(changed(x) for x in problem.machine.levels)))
-
-
-def rebuilt(machine: Machine, levels: tuple[Level, ...]) -> Machine:
-    """The machine with other levels of the same names."""
-    return replace(machine, levels=levels)
+    return replace(problem, machine=replace(problem.machine, levels=tuple(map(changed, problem.machine.levels))))
 
 
 def with_limit(problem: Problem, old: Limit, new: Limit | None) -> Problem:

@@ -21,16 +21,13 @@ from .constraints import (
     Barred,
     Capacity,
     Constraint,
-    Executes,
-    FullUse,
     FusedLoops,
     Holding,
-    bits,
     holding_less,
+    part,
     said,
+    stating,
     where,
-    wider_kinds,
-    with_axis,
     with_level,
     with_limit,
     without,
@@ -50,38 +47,38 @@ class RelaxationStep:
 
 def dropped(problem: Problem, constraint: Constraint) -> RelaxationStep:
     """The constraint is given up altogether."""
-    after = {Capacity: "unlimited", FullUse: "any", FusedLoops: "unlimited"}.get(type(constraint))
     if isinstance(constraint, Holding) and constraint.key == "must":
-        memory = problem.machine.memory(constraint.memory)
-        eased = holding_less(memory, NOTHING, problem.workload)
-        return RelaxationStep(_held_changes(problem, constraint.memory, eased.may), with_level(problem, eased))
-    if isinstance(constraint, Executes):
-        unit = problem.machine.unit(constraint.unit)
-        after = ", ".join(wider_kinds(unit, problem.workload)) if constraint.key == "kinds" else "any"
-    if after is None:
-        after = {Asked: "given up", Holding: "all"}.get(type(constraint), "nothing")
-    return RelaxationStep((Change(where(constraint), said(problem, constraint), after),), without(problem, constraint))
+        return _held_less(problem, constraint.name, NOTHING)
+    after = without(problem, constraint)
+    if isinstance(constraint, Asked):
+        return RelaxationStep((Change("mapspace", str(constraint.limit), "given up"),), after)
+    return _eased(problem, constraint, after)
 
 
-def _held_changes(problem: Problem, name: str, may: Selector, must: Selector = NOTHING) -> tuple[Change, ...]:
+def _eased(problem: Problem, constraint: Constraint, after: Problem) -> RelaxationStep:
+    """The step to the problem in which only this constraint is another."""
+    return RelaxationStep((Change(where(constraint), said(problem, constraint), said(after, constraint)),), after)
+
+
+def _held_less(problem: Problem, name: str, must: Selector) -> RelaxationStep:
+    """The memory must hold only `must`."""
     memory = problem.machine.memory(name)
+    eased = holding_less(memory, must, problem.workload)
     changes = [Change(f"{name}.must", str(memory.must), str(must))]
-    if may != memory.may:
-        changes.append(Change(f"{name}.may", str(memory.may), str(may)))
-    return tuple(changes)
+    if eased.may != memory.may:
+        changes.append(Change(f"{name}.may", str(memory.may), str(eased.may)))
+    return RelaxationStep(tuple(changes), with_level(problem, eased))
 
 
-def sized(problem: Problem, name: str, size: int) -> RelaxationStep:
+def sized(problem: Problem, constraint: Capacity, size: int) -> RelaxationStep:
     """The memory has `size` bits."""
-    memory = problem.machine.memory(name)
-    change = Change(f"{name}.size", bits(memory.size), bits(size))
-    return RelaxationStep((change,), with_level(problem, replace(memory, size=size)))
+    return _eased(problem, constraint, stating(problem, constraint, size))
 
 
 def fused_loops(problem: Problem, most: int) -> RelaxationStep:
     """So many fused loops are allowed."""
-    change = Change("max_fused_loops", str(problem.mapspace.max_fused_loops), str(most))
-    return RelaxationStep((change,), replace(problem, mapspace=replace(problem.mapspace, max_fused_loops=most)))
+    after = replace(problem, mapspace=replace(problem.mapspace, max_fused_loops=most))
+    return _eased(problem, FusedLoops(), after)
 
 
 def tensors_of(problem: Problem, constraint: Constraint) -> tuple[str, ...]:
@@ -113,12 +110,10 @@ def for_tensors(problem: Problem, constraint: Constraint, tensors: tuple[str, ..
 
 def _selection(problem: Problem, constraint: Constraint) -> tuple[Selector, bool, tuple[str, ...] | None] | None:
     """(what it selects, whether adding tensors relaxes it, the Einsums that it speaks of)."""
-    machine = problem.machine
     match constraint:
-        case Holding(name, key):
-            return getattr(machine.memory(name), key), key != "must", None
-        case Barred(name):
-            return machine.axes[name].only_irrelevant_to, False, None
+        case Holding() | Barred():
+            adds = isinstance(constraint, Holding) and constraint.key != "must"
+            return getattr(part(problem.machine, constraint), constraint.key), adds, None
         case Asked(HoldLimit() as limit):
             return limit.tensors, limit.rule == "may_keep", limit.einsums
         case Asked(BackLimit() as limit):
@@ -127,22 +122,14 @@ def _selection(problem: Problem, constraint: Constraint) -> tuple[Selector, bool
 
 
 def _reselected(problem: Problem, constraint: Constraint, new: Selector) -> RelaxationStep:
-    machine = problem.machine
     match constraint:
         case Holding(name, "must"):
-            eased = holding_less(machine.memory(name), new, problem.workload)
-            return RelaxationStep(_held_changes(problem, name, eased.may, new), with_level(problem, eased))
-        case Holding(name, "may"):
-            after = with_level(problem, replace(machine.memory(name), may=new))
-        case Holding(name, _):
-            after = with_level(problem, replace(machine.memory(name), backs=new))
-        case Barred(name):
-            after = with_axis(problem, replace(machine.axes[name], only_irrelevant_to=new))
+            return _held_less(problem, name, new)
+        case Holding() | Barred():
+            return _eased(problem, constraint, stating(problem, constraint, new))
         case Asked(HoldLimit() | BackLimit() as limit):
             return exchanged(problem, limit, replace(limit, tensors=new))
-        case _:
-            raise AssertionError(f"{constraint} selects no tensors")
-    return RelaxationStep((Change(where(constraint), said(problem, constraint), str(new)),), after)
+    raise AssertionError(f"{constraint} selects no tensors")
 
 
 def exchanged(problem: Problem, old: Limit, new: Limit) -> RelaxationStep:
@@ -152,18 +139,10 @@ def exchanged(problem: Problem, old: Limit, new: Limit) -> RelaxationStep:
 
 def numbers(problem: Problem, constraint: Constraint) -> Iterator[RelaxationStep]:
     """The constraint with one more number allowed, nearest numbers first; nothing if it limits no numbers."""
-    if not isinstance(constraint, Asked):
-        return
-    limit = constraint.limit
-    if isinstance(limit, LoopLimit):
-        for trips in _wider(limit.trips, _possible(problem, limit)):
-            yield exchanged(problem, limit, replace(limit, trips=trips))
-    elif isinstance(limit, TileLimit):
-        for sizes in _wider(limit.sizes, _possible(problem, limit)):
-            yield exchanged(problem, limit, replace(limit, sizes=sizes))
-    elif isinstance(limit, AxisLimit):
-        for instances in _wider(limit.instances, _possible(problem, limit)):
-            yield exchanged(problem, limit, replace(limit, instances=instances))
+    if isinstance(constraint, Asked) and isinstance(limit := constraint.limit, LoopLimit | TileLimit | AxisLimit):
+        key = {LoopLimit: "trips", TileLimit: "sizes", AxisLimit: "instances"}[type(limit)]
+        for wider in _wider(getattr(limit, key), _possible(problem, limit)):
+            yield exchanged(problem, limit, replace(limit, **{key: wider}))  # type: ignore[arg-type]
 
 
 def _possible(problem: Problem, limit: LoopLimit | TileLimit | AxisLimit) -> list[int]:

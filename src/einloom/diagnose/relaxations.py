@@ -14,6 +14,7 @@ from math import gcd, isqrt
 
 from ..cost.room.occupancy import occupancy
 from ..cost.traffic.paths import paths
+from ..dataclass import dataclass
 from ..errors import Infeasible
 from ..mapping.extents import addressed_paths
 from ..mapping.text import print_mapping
@@ -86,8 +87,7 @@ def relaxed(asker: Asker, problem: Problem, together: tuple[Constraint, ...], kn
             first, known, _, _ = next(ways.least(known))
             done, problem = (*done, *first.changes), first.problem
             continue
-        found = ways.least(known)
-        for step, answer, refused, last in found:
+        for step, answer, refused, last in ways.least(known):
             assert answer.mapping is not None
             text = print_mapping(answer.mapping, problem.workload)
             yield Relaxation((*done, *step.changes), answer.run, refused, mapping=text, problem=last)
@@ -96,14 +96,14 @@ def relaxed(asker: Asker, problem: Problem, together: tuple[Constraint, ...], kn
 Found = tuple[RelaxationStep, Answer, int | None, Problem]
 
 
+@dataclass(frozen=True, slots=True)
 class _Ways:
     """The least relaxations of one constraint; `rest`: constraints that stay given up meanwhile."""
 
-    def __init__(self, asker: Asker, problem: Problem, constraint: Constraint, rest: tuple[Constraint, ...]) -> None:
-        self.asker = asker
-        self.problem = problem
-        self.constraint = constraint
-        self.rest = rest
+    asker: Asker
+    problem: Problem
+    constraint: Constraint
+    rest: tuple[Constraint, ...]
 
     def ask(self, step: RelaxationStep) -> Answer:
         """Whether the problem after the step, without the rest, has a mapping."""
@@ -126,7 +126,7 @@ class _Ways:
         assert answer.mapping is not None
         all_of = steps.dropped(self.problem, self.constraint)
         if isinstance(self.constraint, Capacity):
-            yield self._size(self.constraint.memory, answer)
+            yield self._size(self.constraint, answer)
             return
         if isinstance(self.constraint, FusedLoops):
             yield self._loops(answer.mapping)
@@ -138,11 +138,12 @@ class _Ways:
         if not less:
             yield all_of, answer, None, self._after(all_of)
 
-    def _size(self, name: str, answer: Answer) -> Found:
+    def _size(self, constraint: Capacity, answer: Answer) -> Found:
         """The least size that is enough, by bisection between the size now and what a mapping occupies.
 
         Tiles are whole numbers of values, so only multiples of the grain make a difference.
         """
+        name = constraint.name
         memory = self.problem.machine.memory(name)
         assert memory.size is not None
         assert answer.mapping is not None
@@ -151,13 +152,13 @@ class _Ways:
         refused: int | None = None
         while high - low > 1:
             middle = min(max(isqrt(low * high), low + 1), high - 1)
-            step = steps.sized(self.problem, name, middle * step_bits)
+            step = steps.sized(self.problem, constraint, middle * step_bits)
             asked = self.ask(step)
             if asked.mapping is None:
                 low, refused = middle, asked.run if asked.reason else None
             else:
                 high = self._filled(name, asked.mapping) // step_bits
-        best = steps.sized(self.problem, name, high * step_bits)
+        best = steps.sized(self.problem, constraint, high * step_bits)
         return best, self.ask(best), refused, self._after(best)
 
     def _filled(self, name: str, mapping: Mapping) -> int:
