@@ -16,7 +16,7 @@ from .conflict import Blame
 from .constraints import constraints
 from .document import parse_explanation, read_explanation
 from .feasibility import Asker, Undecided, Unfinished
-from .record import Conflict, Explanation, FusionAlternative, Gain, Relaxation, SearchRun
+from .record import Conflict, Explanation, FusionAlternative, Gain, Relaxation
 from .relaxations import relaxations, valued
 from .sensitivity import gains, shares
 
@@ -41,7 +41,7 @@ def explain_problem(
     except (Unfinished, Undecided):
         ended = Ended.STOPPED if asker.watch.stopped() else Ended.SECONDS
         reason = asker.runs[-1].detail if asker.runs else f"{ended.words} before anything was known"
-        return Explanation(problem, "unfinished", reason, _runs(asker), False)
+        return Explanation(problem, "unfinished", reason, tuple(asker.runs), False)
     blame = Blame(asker, problem, constraints(problem))
     blame.infeasible[blame.everything] = first.run
     complete = True
@@ -50,7 +50,9 @@ def explain_problem(
     except Unfinished:
         complete = False
     complete = complete and all(run.outcome != "unfinished" for run in asker.runs)
-    return Explanation(problem, "infeasible", first.reason, _runs(asker), complete, tuple(conflicts), tuple(helpful))
+    return Explanation(
+        problem, "infeasible", first.reason, tuple(asker.runs), complete, tuple(conflicts), tuple(helpful)
+    )
 
 
 def _explain(blame: Blame, quick: bool, conflicts: list[Conflict], helpful: list[Relaxation]) -> None:
@@ -71,10 +73,6 @@ def _explain(blame: Blame, quick: bool, conflicts: list[Conflict], helpful: list
     conflicts[0] = blame.conflict(choice, proven)
     for other in blame.others(choice):
         conflicts.append(blame.conflict(other))
-
-
-def _runs(asker: Asker) -> tuple[SearchRun, ...]:
-    return tuple(asker.runs)
 
 
 def _mapped(asker: Asker, problem: Problem, quick: bool) -> Explanation:
@@ -110,7 +108,7 @@ def explain_result(
             return _of_result(asker, result, result.value, None, quick=True, complete=False)
         if isinstance(solved, Infeasible):
             reason = f"the mapping is legal but not of the space: {solved.witness}"
-            return Explanation(result.problem, "mapped", reason, _runs(asker), True, shares=shares(result))
+            return Explanation(result.problem, "mapped", reason, tuple(asker.runs), True, shares=shares(result))
         value, base = solved.value, len(asker.runs)
     return _of_result(asker, result, value, base, quick)
 
@@ -132,7 +130,7 @@ def _of_result(
         result.problem,
         "mapped",
         _words(result, value, base),
-        _runs(asker),
+        tuple(asker.runs),
         complete,
         value=value,
         base=base,

@@ -49,26 +49,17 @@ def alternatives(asker: Asker, result: Result, value: float) -> Iterator[FusionA
         try:
             solved = asker.optimum(problem, f"optimum with {tensor} {side}")
         except Undecided:
-            run = len(asker.runs)
-            yield FusionAlternative(tensor, memory, side, None, None, None, None, None, run, note=UNDECIDED)
+            yield FusionAlternative(tensor, memory, side, run=len(asker.runs), note=UNDECIDED)
             continue
         run = len(asker.runs)
         if isinstance(solved, Infeasible):
-            blame = _blame(asker, problem, limit)
-            yield FusionAlternative(tensor, memory, side, None, None, None, None, None, run, blame)
+            yield FusionAlternative(tensor, memory, side, run=run, blame=_blame(asker, problem, limit))
             continue
         loss = 0.0 if value == 0 else (solved.value - value) / value
-        yield FusionAlternative(
-            tensor,
-            memory,
-            side,
-            solved.value,
-            solved.energy,
-            solved.latency,
-            solved.cost.traffic(outermost),
-            0.0 if abs(loss) <= SAME else loss,
-            run,
-        )
+        if abs(loss) <= SAME:
+            loss = 0.0
+        moved = solved.cost.traffic(outermost)
+        yield FusionAlternative(tensor, memory, side, solved.value, solved.energy, solved.latency, moved, loss, run)
 
 
 def _blame(asker: Asker, problem: Problem, limit: BackLimit) -> Conflict | None:

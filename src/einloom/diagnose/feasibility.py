@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from math import prod
 
 from ..cost.evaluate import legality
 from ..dataclass import dataclass
@@ -21,6 +20,9 @@ from ..mapping.tree import Mapping
 from ..mapspace.registry import space_for
 from ..problem import Budget, Guarantee, Objective, Problem
 from ..result import Result
+from ..search.exact import Exact, ExactOptions
+from ..search.exact.attempt import Attempt
+from ..search.exact.stops import StopsOnly
 from ..search.method import Watcher
 from .easier import easier, spreads
 from .record import Outcome, SearchRun
@@ -57,16 +59,6 @@ class Answer:
         return self.mapping is not None
 
 
-class _Inner(Watcher):
-    """Passes on nothing but the wish to stop."""
-
-    def __init__(self, outer: Watcher) -> None:
-        self.outer = outer
-
-    def stopped(self) -> bool:
-        return self.outer.stopped()
-
-
 class Asker:
     """Runs the exact search and keeps a record of every run. seconds: budget of wall time for all runs together.
 
@@ -99,12 +91,10 @@ class Asker:
 
     def optimum(self, problem: Problem, question: str) -> Result | Infeasible:
         """The optimum of `problem`, or why it has none. Raises Unfinished, also if only a bound is known, Undecided."""
-        from ..search.exact import Exact
-
         with self._run(question) as note:
             _listable(problem, MAX_SPREADS_SOLVED)
             try:
-                found = Exact().search(problem, Budget(seconds=self._rest()), _Inner(self.watch))
+                found = Exact().search(problem, Budget(seconds=self._rest()), StopsOnly(self.watch))
             except Infeasible as error:
                 note("infeasible", error.witness)
                 return error
@@ -160,13 +150,11 @@ class Asker:
 
     def _look(self, problem: Problem) -> Mapping | Infeasible:
         """A mapping, or the search's word that there is none."""
-        from ..search.exact import Exact, ExactOptions
-
         _listable(problem, MAX_SPREADS)
         method = Exact(ExactOptions(limit=_operations(problem)))
         try:
             budget = Budget(seconds=self._rest(), steps=MAX_STEPS)
-            return method.search(problem, budget, _Inner(self.watch)).mapping
+            return method.search(problem, budget, StopsOnly(self.watch)).mapping
         except Infeasible as error:
             return error
         except BudgetExhausted:
@@ -175,12 +163,9 @@ class Asker:
 
     def _alone(self, problem: Problem) -> Infeasible | None:
         """Why some Einsum has no mapping by itself, whatever is fused and however instances are used; or None."""
-        from ..search.exact import ExactOptions
-        from ..search.exact.attempt import Attempt
-
         _listable(problem, MAX_SPREADS)
         try:
-            Attempt(problem, ExactOptions(), _Inner(self.watch), {}, self._late).lower_bound()
+            Attempt(problem, ExactOptions(), StopsOnly(self.watch), {}, self._late).lower_bound()
         except Infeasible as error:
             return error
         return None
@@ -231,5 +216,4 @@ def _free(level: Level) -> Level:
 def _operations(problem: Problem) -> float:
     """What every mapping of the unpriced problem costs: the number of operations."""
     workload = problem.workload
-    einsums = (e for e in workload.einsums if e.kind != "copy")
-    return float(workload.repeat * sum(prod(workload.extents[v] for v in e.variables) for e in einsums))
+    return float(workload.repeat * sum(workload.operations(name) for name in workload.names))

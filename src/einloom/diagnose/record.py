@@ -125,12 +125,12 @@ class FusionAlternative:
     tensor: str
     memory: str
     side: Side
-    value: float | None
-    energy: float | None
-    latency: float | None
-    traffic: int | None
-    loss: float | None
-    run: int | None
+    value: float | None = None
+    energy: float | None = None
+    latency: float | None = None
+    traffic: int | None = None
+    loss: float | None = None
+    run: int | None = None
     blame: Conflict | None = None
     note: str = ""
 

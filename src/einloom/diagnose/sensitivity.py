@@ -13,6 +13,7 @@ from ..machine.levels import ComputeUnit, Fanout, Memory
 from ..problem import Problem
 from ..reading.units import format as with_unit
 from ..result import Result
+from ..search.exact.answer import refuse_uncarried
 from ..workload.orders import several_orders
 from .constraints import bits, with_axis, with_level
 from .feasibility import UNDECIDED, Asker, Undecided
@@ -98,8 +99,6 @@ def wider(problem: Problem) -> Iterator[Larger]:
 
 def _carried(problem: Problem) -> bool:
     """True if `exact` searches the space of the problem."""
-    from ..search.exact.answer import refuse_uncarried
-
     try:
         refuse_uncarried(problem)
     except SpecError:
