@@ -16,6 +16,7 @@ from einloom.mapspace.space import Mapspace
 from einloom.oracle.simulate import simulate
 from einloom.problem import Guarantee, Objective, Problem
 from einloom.result import Result
+from einloom.search.door import searched
 from einloom.search.exact import Exact
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.principles import Principles
@@ -53,6 +54,10 @@ def machine(buffer: int, rule: Accounting) -> Machine:
 
 def asked(workload: Workload, buffer: int, rule: Accounting, space: str = "ffm") -> Problem:
     return Problem(workload, machine(buffer, rule), Mapspace(space), Objective("traffic", "DRAM"))
+
+
+def principles(problem: Problem) -> Result:
+    return searched(Principles(), problem)
 
 
 def walked(matmul: Matmul, tiles: tuple[int, int, int], order: str, rule: Accounting) -> int:
@@ -142,7 +147,7 @@ def test_method_is_the_closed_form_and_its_tree_is_priced(space: str) -> None:
         rule, buffer = rng.choice(ACCOUNTINGS), rng.randint(3, 60)
         workload = build_workload("one", ONE, {d: rng.randint(1, 9) for d in "mkl"}, bits=8)
         problem = asked(workload, buffer, rule, space)
-        found = Principles().search(problem)
+        found = principles(problem)
         matmul = roles(workload)[0].matmul(workload)
         cutting = "divisors" if space == "ffm" else "integer"
         best = best_schedule(matmul, buffer, rule, cutting, "apart")
@@ -161,7 +166,7 @@ def test_every_tree_of_tiny_spaces() -> None:
         sizes = dict(zip("mkl", rng.choice(((2, 2, 3), (3, 2, 1), (2, 2, 2))), strict=True))
         workload = build_workload("one", ONE, sizes, bits=8)
         problem = asked(workload, rng.randint(3, 9), rng.choice(ACCOUNTINGS))
-        assert Exhaustive().search(problem).value == Principles().search(problem).value
+        assert Exhaustive().search(problem).value == principles(problem).value
 
 
 @pytest.mark.parametrize("rule", ACCOUNTINGS)
@@ -216,7 +221,7 @@ def test_pairs_as_trees(space: str) -> None:
         rule, buffer = rng.choice(ACCOUNTINGS), rng.randint(4, 60)
         workload = build_workload("two", TWO, {d: rng.randint(1, 5) for d in "bmkln"}, bits=8)
         problem = asked(workload, buffer, rule, space)
-        found = Principles().search(problem)
+        found = principles(problem)
         _executes(found, i)
         assert found.certificate is not None and found.certificate.bound <= found.value
         if space == "ffm" and i % 3 == 0:
@@ -251,7 +256,7 @@ def test_principle_four_is_not_the_rule() -> None:
 def test_verified_both_ways() -> None:
     for space, sizes in (("ffm", (6, 4, 8)), ("ragged", (7, 5, 6))):
         workload = build_workload("one", ONE, dict(zip("mkl", sizes, strict=True)), bits=8)
-        found = Principles().search(asked(workload, 20, "once", space))
+        found = principles(asked(workload, 20, "once", space))
         assert verify(found).ok, verify(found).reasons
 
 
@@ -278,33 +283,33 @@ REFUSED = (
 def test_other_workloads_are_refused(texts: tuple[str, ...], ranks: str, why: str) -> None:
     workload = build_workload("w", texts, dict.fromkeys(ranks, 4), bits=8)
     with pytest.raises(SpecError, match=why):
-        Principles().search(asked(workload, 20, "once"))
+        principles(asked(workload, 20, "once"))
 
 
 def test_a_pair_whose_first_output_is_wanted_too_is_refused() -> None:
     workload = build_workload("two", TWO, dict.fromkeys("bmkln", 4), bits=8)
     both = replace(workload, outputs=tuple(einsum.output.tensor for einsum in workload.einsums))
     with pytest.raises(SpecError, match="is not the only reader of what"):
-        Principles().search(asked(both, 20, "once"))
+        principles(asked(both, 20, "once"))
 
 
 def test_other_problems_are_refused() -> None:
     workload = build_workload("one", ONE, dict.fromkeys("mkl", 4), bits=8)
     problem = asked(workload, 20, "once")
     energy = Problem(workload, problem.machine, Mapspace(), Objective("energy"))
-    for answer in (Principles().search, least_possible):
+    for answer in (principles, least_possible):
         with pytest.raises(SpecError, match="traffic:DRAM"):
             answer(energy)
     assert least_possible(problem) == 8 * 3 * 16
     with pytest.raises(Infeasible, match="smaller than one value"):
-        Principles().search(asked(workload, 2, "once"))
+        principles(asked(workload, 2, "once"))
 
 
 @pytest.mark.parametrize("buffer", [5, 12, 20])
 def test_exact_finds_the_same_uneven_optimum(buffer: int) -> None:
     workload = build_workload("one", ONE, {"m": 7, "k": 5, "l": 6}, bits=8)
     problem = asked(workload, buffer, "once", "ragged")
-    assert Exact().search(problem).value == Principles().search(problem).value
+    assert Exact().search(problem).value == principles(problem).value
 
 
 def test_an_output_comes_again_where_another_operand_stays_and_k_is_cut() -> None:

@@ -18,7 +18,7 @@ GROUP = "einloom.methods"
 _MADE = {  # name -> module and class, imported when asked for
     "exact": ("shipped", "ExactMethod"),
     "exhaustive": ("enumerated", "Enumerated"),
-    "principles": ("shipped", "PrinciplesMethod"),
+    "principles": ("principles", "Principles"),
     "random": ("heuristics.sampling", "RandomSearch"),
     "anneal": ("heuristics.anneal", "Anneal"),
     "genetic": ("heuristics.genetic", "Genetic"),

@@ -1,4 +1,4 @@
-"""`exact` and `principles` as methods: what the problem, the starts and the cutoff are to them."""
+"""`exact` as a method: what the starts and the cutoff are to it."""
 
 from __future__ import annotations
 
@@ -31,17 +31,3 @@ class ExactMethod:
             incumbent=self.incumbent, consistency=self.consistency, limit=price.cutoff, start=price.starts
         )
         return Exact(options).search(problem, budget, watch)
-
-
-class PrinciplesMethod:
-    """The closed forms for the traffic of one buffer (docs/principles.md); they visit no points."""
-
-    name = "principles"
-    guarantee = Guarantee.OPTIMAL
-    able = Capabilities(spaces=("ffm", "ragged"))
-
-    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
-        """The best mapping of the closed forms. Raises SpecError for a problem that they do not speak of."""
-        from .principles import Principles
-
-        return Principles().search(problem, budget, watch)

@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from ...errors import Infeasible, SpecError
 from ...mapping.tree import Mapping
 from ...mapspace.ffm.rules import outside
+from ...mapspace.space import Space
 from ...problem import Budget, Certificate, Guarantee, Problem
 from ...result import Result
 from ..checked import certified, priced, sound
-from ..method import Recorder, Watcher
+from ..evaluator import Evaluator
+from ..method import Capabilities, Recorder, Watcher
 from .matmul import Cutting, best_schedule
 from .pairs import best_fused
 from .roles import Roles, pair_of, roles
@@ -28,16 +30,16 @@ class Principles:
 
     name = "principles"
     guarantee = Guarantee.OPTIMAL
+    able = Capabilities(spaces=("ffm", "ragged"))
 
-    def search(self, problem: Problem, budget: Budget | None = None, watch: Watcher | None = None) -> Result:
-        """The best mapping of the closed forms.
+    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
+        """The best mapping of the closed forms, which visit no points.
 
         Raises Infeasible if the buffer does not hold tiles of one; SpecError for what they do not speak of: other
         objectives than the traffic of the outermost memory, other machines than two memories and a unit, other
         workloads than one matrix multiplication or two in a row, and limits.
         """
         start = time.monotonic()
-        watch = watch or Watcher()
         parts = checked(problem)
         with sound(self.name, problem):
             asked = problem.workload, problem.machine, problem.mapspace
