@@ -11,8 +11,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
 
@@ -81,11 +81,18 @@ def at_most(memory: int | None) -> Iterator[None]:
     if room is None:
         yield
         return
+    wanted = _pages()[5] * os.sysconf("SC_PAGE_SIZE") + max(room, LEAST_ROOM)
+    with _limited(lambda soft, hard: _least(wanted, soft, hard)):
+        yield
+
+
+@contextmanager
+def _limited(chosen: Callable[[int, int], int]) -> Iterator[None]:
+    """A ``with`` block with a soft limit that is chosen from the soft and the hard one before it."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = _pages()[5] * os.sysconf("SC_PAGE_SIZE") + max(room, LEAST_ROOM)
-    resource.setrlimit(resource.RLIMIT_DATA, (_least(wanted, soft, hard), hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (chosen(soft, hard), hard))
     try:
         yield
     finally:
@@ -136,14 +143,5 @@ def rarely_collected() -> Iterator[None]:
 @contextmanager
 def unlimited() -> Iterator[None]:
     """A ``with`` block for code that is not ready for a refusal, such as a compiler's."""
-    if not sys.platform.startswith("linux"):
+    with _limited(lambda soft, hard: hard) if sys.platform.startswith("linux") else nullcontext():
         yield
-        return
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
