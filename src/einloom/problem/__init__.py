@@ -140,11 +140,10 @@ def _product(text: str) -> Objective:
 
 def known_rule(text: str) -> LatencyRule:
     """The latency rule of this name. Raises SpecError with a suggestion for any other."""
-    for name in get_args(LatencyRule):
-        if name == text:
-            return cast(LatencyRule, name)
     known = get_args(LatencyRule)
-    raise SpecError(f"unknown latency rule {text!r}; known: {', '.join(known)}", suggestion=nearest(text, known))
+    if text not in known:
+        raise SpecError(f"unknown latency rule {text!r}; known: {', '.join(known)}", suggestion=nearest(text, known))
+    return cast(LatencyRule, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +218,7 @@ class Certificate:
     value: float
     bound: float
     mapspace: str
-    counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    counts: Mapping[str, int] = field(default_factory=dict)
     alternatives: tuple[Alternative, ...] = ()
     integer: float | None = None
 
@@ -237,19 +236,10 @@ class Certificate:
     def _gap_to(self, bound: float) -> float:
         return 0.0 if self.value == 0 else max(0.0, (self.value - bound) / self.value)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", MappingProxyType(dict(self.counts)))
+
     def __reduce__(self) -> tuple[object, ...]:
         counts = dict(self.counts)
         proven = (self.guarantee, self.value, self.bound, self.mapspace, counts, self.alternatives, self.integer)
-        return (_rebuild, proven)
-
-
-def _rebuild(
-    guarantee: Guarantee,
-    value: float,
-    bound: float,
-    mapspace: str,
-    counts: dict[str, int],
-    alternatives: tuple[Alternative, ...],
-    integer: float | None,
-) -> Certificate:
-    return Certificate(guarantee, value, bound, mapspace, MappingProxyType(counts), alternatives, integer)
+        return (Certificate, proven)

@@ -6,7 +6,7 @@ The argument: docs/model/pruning.md, "Compulsory costs".
 from __future__ import annotations
 
 from functools import lru_cache
-from math import inf, prod
+from math import inf
 
 import numpy as np
 
@@ -49,15 +49,14 @@ def compulsory(problem: Problem) -> float:
     energy = energy * workload.repeat + leaking * latency
     if goal.name in ("energy", "latency"):
         return energy if goal.name == "energy" else latency
-    powers = goal.powers if goal.name == "product" else (1.0, 1.0)
-    return float(energy ** powers[0] * latency ** powers[1])
+    return float(energy ** goal.powers[0] * latency ** goal.powers[1])
 
 
 def _operations(problem: Problem, einsum: Einsum) -> tuple[float, float]:
     """(joules, seconds on all instances of a unit) of an Einsum's operations, each on the unit that is best for it."""
     if einsum.kind == "copy":
         return 0.0, 0.0
-    machine, points = problem.machine, prod(problem.workload.extents[v] for v in einsum.variables)
+    machine, points = problem.machine, problem.workload.operations(einsum.name)
     units = machine.units_for(einsum)
     rates = [inf if u.throughput is None else u.throughput * machine.instances(u.name) for u in units]
     return points * min((u.energy for u in units), default=0.0), points / max(rates, default=inf)

@@ -305,5 +305,5 @@ def _values(goal: Objective, found: Arrays) -> NDArray[np.float64]:
         return found.energy
     if goal.name == "latency":
         return found.latency
-    energy, latency = goal.powers if goal.name == "product" else (1.0, 1.0)
+    energy, latency = goal.powers
     return np.asarray(found.energy**energy * found.latency**latency, dtype=np.float64)

@@ -11,7 +11,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
-from types import MappingProxyType
 
 from ..dataclass import dataclass
 from ..errors import BudgetExhausted, Ended, Infeasible, SpecError
@@ -314,7 +313,7 @@ class _Several:
             best.certificate,
             guarantee=guarantee,
             bound=bound,
-            counts=MappingProxyType(dict(self.counts)),
+            counts=self.counts,
             alternatives=known,
         )
         trace = tuple(self.watch.trace) if isinstance(self.watch, Recorder) else ()
