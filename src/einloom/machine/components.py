@@ -11,12 +11,12 @@ import math
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ..errors import SpecError, unknown
+from ..errors import SpecError
 from ..reading.facts import Fact, FactReader
 from ..reading.fields import read_record
 from ..reading.keys import ANYTHING, NAME, Choice, Either, Key, Later, Number, Record, Shape, Table
 from ..reading.located import Located
-from ..reading.plugins import MISTAKES, brought, loaded, offer
+from ..reading.plugins import MISTAKES, brought, known, loaded, offer
 
 GROUP = "einloom.components"
 
@@ -56,9 +56,7 @@ def use(component: MachineComponent) -> None:
 
 def component(name: str) -> MachineComponent:
     """The component called `name`. Raises SpecError with a suggestion for an unknown one."""
-    if name not in components():
-        raise unknown("component", name, components())
-    made: MachineComponent = loaded(GROUP, name)()
+    made: MachineComponent = loaded(GROUP, known(GROUP, "component", name, ()))()
     return made
 
 

@@ -180,7 +180,7 @@ def machine_from(view: Located, parameters: Mapping[str, str] | None = None) -> 
     """The machine that a view shows."""
     view.schema("machine", VERSION)
     facts: list[Fact] = []
-    reader = FactReader(read_parameters(view, parameters), facts, None, None)
+    reader = FactReader(read_parameters(view, parameters), facts)
     found = read_record(view, MACHINE, reader, ignored=("schema", "parameters", "levels"))
     with view.gather():
         reader = reader.within(view)

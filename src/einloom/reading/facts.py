@@ -46,16 +46,14 @@ PARAMETERS = Key(
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
 class FactReader:
     """Reads values that may carry a source, and collects the facts; `names` are what arithmetic may use."""
 
-    def __init__(
-        self, names: Mapping[str, Named], facts: list[Fact], source: str | None, kind: FactKind | None
-    ) -> None:
-        self.names = names
-        self.facts = facts
-        self.source = source
-        self.kind = kind
+    names: Mapping[str, Named]
+    facts: list[Fact]
+    source: str | None = None
+    kind: FactKind | None = None
 
     def within(self, view: Located) -> FactReader:
         """A reader for the fields of `view`, whose own ``source`` and ``kind`` count first."""

@@ -16,7 +16,7 @@ from .located import Located
 from .yamltree import MAX_FILE_BYTES
 
 Places = dict[str, Located]
-STATED = FactReader({}, [], None, None)
+STATED = FactReader({}, [])
 """Reads numbers as they are stated: no parameters, no sources."""
 
 

@@ -102,7 +102,7 @@ def workload_from(view: Located, parameters: Mapping[str, str] | None = None) ->
     """The workload that a view shows."""
     view.schema("workload", VERSION)
     facts: list[Fact] = []
-    reader = FactReader(read_parameters(view, parameters), facts, None, None)
+    reader = FactReader(read_parameters(view, parameters), facts)
     found = read_record(view, WORKLOAD, reader, ignored=("schema", "parameters", "bits", "einsums"))
     places: Places = {}
     einsums: list[Einsum] = []
