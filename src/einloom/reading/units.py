@@ -14,6 +14,7 @@ from keyword import iskeyword
 from types import MappingProxyType
 from typing import Literal, get_args
 
+from ..dataclass import dataclass
 from ..errors import SpecError, nearest
 from .arithmetic import MAX_EXPRESSION_LENGTH, Named, exact, measure
 from .dimensions import PLAIN, Dimension, Measure, dimension, dimension_text
@@ -37,78 +38,69 @@ def _scaled(unit: str, factor: int, *, small: bool = False, binary: bool = False
 
 
 _SIZES = {**_scaled("bit", 1, binary=True), **_scaled("B", 8, binary=True)}
-_BY_QUANTITY: Mapping[Quantity, Mapping[str, Fraction]] = MappingProxyType(
-    {
-        "size": {**_SIZES, "bits": Fraction(1)},
-        "throughput": {f"{unit}/s": factor for unit, factor in _SIZES.items()},
-        "rate": {**_scaled("Hz", 1), **_scaled("op/s", 1), **_scaled("ops/s", 1)},
-        "energy": _scaled("J", 1, small=True),
-        "time": {**_scaled("s", 1, small=True), "min": Fraction(60), "h": Fraction(3600)},
-        "power": _scaled("W", 1, small=True),
-        "area": {
-            "m2": Fraction(1),
-            "cm2": Fraction(1, 10**4),
-            "mm2": Fraction(1, 10**6),
-            "um2": Fraction(1, 10**12),
-            "nm2": Fraction(1, 10**18),
-        },
-        "count": {},
-    }
-)
-_UNITS: Mapping[Quantity, Mapping[str, Fraction]] = MappingProxyType(
-    {**_BY_QUANTITY, "any": {name: factor for units in _BY_QUANTITY.values() for name, factor in units.items()}}
-)
-_EXTRA_NAMES: Mapping[Quantity, Mapping[str, Fraction]] = MappingProxyType(
-    {
-        "throughput": {**_SIZES, "s": Fraction(1)},
-        "rate": {**_scaled("op", 1), **_scaled("ops", 1), "s": Fraction(1)},
-    }
-)
-_DIMENSIONS: Mapping[Quantity, tuple[Dimension, ...]] = MappingProxyType(
-    {
-        "size": (dimension(bit=1),),
-        "throughput": (dimension(bit=1, s=-1),),
-        "rate": (dimension(op=1, s=-1), dimension(s=-1)),
-        "energy": (dimension(J=1),),
-        "time": (dimension(s=1),),
-        "power": (dimension(J=1, s=-1),),
-        "area": (dimension(m=2),),
-        "count": (PLAIN,),
-    }
-)
-"""The dimensions that a value of each quantity may have, beside that of a plain number."""
-_PRINTED: Mapping[Quantity, str] = MappingProxyType(
-    {"rate": "Hz", "energy": "J", "time": "s", "power": "W", "size": "bit", "throughput": "bit/s"}
-)
+_AREAS = {"m2": 0, "cm2": 4, "mm2": 6, "um2": 12, "nm2": 18}
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What there is to know of a quantity.
+
+    meaning: in words. units: by name, with what one of them is in SI. dimensions: that a value may have, beside that of
+    a plain number. printed: the SI unit.
+    """
+
+    meaning: str
+    units: Mapping[str, Fraction]
+    dimensions: tuple[Dimension, ...] = ()
+    printed: str = ""
+
+
+_KINDS: dict[Quantity, _Kind] = {
+    "size": _Kind("a size (bit, B, KiB, MiB)", {**_SIZES, "bits": Fraction(1)}, (dimension(bit=1),), "bit"),
+    "throughput": _Kind(
+        "a memory throughput (bit/s, GB/s, GiB/s)",
+        {f"{unit}/s": factor for unit, factor in _SIZES.items()},
+        (dimension(bit=1, s=-1),),
+        "bit/s",
+    ),
+    "rate": _Kind(
+        "a rate (Hz, GHz, op/s)",
+        {**_scaled("Hz", 1), **_scaled("op/s", 1), **_scaled("ops/s", 1)},
+        (dimension(op=1, s=-1), dimension(s=-1)),
+        "Hz",
+    ),
+    "energy": _Kind("an energy (J, nJ, pJ, fJ)", _scaled("J", 1, small=True), (dimension(J=1),), "J"),
+    "time": _Kind(
+        "a time (s, ms, us)",
+        {**_scaled("s", 1, small=True), "min": Fraction(60), "h": Fraction(3600)},
+        (dimension(s=1),),
+        "s",
+    ),
+    "power": _Kind("a power (W, mW)", _scaled("W", 1, small=True), (dimension(J=1, s=-1),), "W"),
+    "area": _Kind(
+        "an area (m2, mm2, um2)",
+        {unit: Fraction(1, 10**power) for unit, power in _AREAS.items()},
+        (dimension(m=2),),
+        "m2",
+    ),
+    "count": _Kind("a plain number, without a unit", {}, (PLAIN,)),
+}
+_KINDS["any"] = _Kind("a number", {name: one for kind in _KINDS.values() for name, one in kind.units.items()})
 _LETTER = r"[A-Za-zµ\N{GREEK SMALL LETTER MU}]"
 _WRITTEN = re.compile(
     r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(?![eE][+-]?\d+\s*\Z)"
     rf"({_LETTER}(?:{_LETTER}|[0-9/])*)\s*\Z"
 )
 _NUMBER_AND_UNIT = re.compile(rf"(?<![\w.])((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(\s*)({_LETTER}\w*)")
-_MEANING: Mapping[Quantity, str] = MappingProxyType(
-    {
-        "size": "a size (bit, B, KiB, MiB)",
-        "throughput": "a memory throughput (bit/s, GB/s, GiB/s)",
-        "rate": "a rate (Hz, GHz, op/s)",
-        "energy": "an energy (J, nJ, pJ, fJ)",
-        "time": "a time (s, ms, us)",
-        "power": "a power (W, mW)",
-        "area": "an area (m2, mm2, um2)",
-        "count": "a plain number, without a unit",
-        "any": "a number",
-    }
-)
 
 
 def _measures() -> Mapping[str, Measure]:
     """Every unit by its name, those with a slash included."""
-    table = {"s": Measure(Fraction(1), dimension(s=1))}
-    for quantity, units in _BY_QUANTITY.items():
-        for name, factor in units.items():
+    table = {}
+    for kind in _KINDS.values():
+        for name, factor in kind.units.items() if kind.dimensions else ():
             # a hertz is a rate of anything, an op/s is one of operations
-            powers = _DIMENSIONS[quantity][-1 if name.endswith("Hz") else 0]
-            table[name] = Measure(factor, powers)
+            table[name] = Measure(factor, kind.dimensions[-1 if name.endswith("Hz") else 0])
     for unit in ("op", "ops"):
         table.update({name: Measure(factor, dimension(op=1)) for name, factor in _scaled(unit, 1).items()})
     return MappingProxyType(table)
@@ -122,7 +114,7 @@ UNIT_NAMES = frozenset(_NAMES)
 
 def suffixes(quantity: Quantity) -> tuple[str, ...]:
     """The units that a number of this quantity may have."""
-    return tuple(_UNITS[quantity])
+    return tuple(_KINDS[quantity].units)
 
 
 def parse(value: str | int | float, quantity: Quantity, names: Mapping[str, Named] | None = None) -> int | float:
@@ -137,7 +129,7 @@ def parse(value: str | int | float, quantity: Quantity, names: Mapping[str, Name
     is no finite number.
     """
     if isinstance(value, bool):
-        raise SpecError(f"{value} is not {_MEANING[quantity]}")
+        raise SpecError(f"{value} is not {_KINDS[quantity].meaning}")
     number = _of_quantity(value, quantity, names or {}) if isinstance(value, str) else exact(value)
     if quantity in ("size", "count"):
         if number.denominator != 1:
@@ -161,14 +153,14 @@ def _equal(value: str | int | float, number: Fraction) -> str:
 def _of_quantity(text: str, quantity: Quantity, names: Mapping[str, Named]) -> Fraction:
     """The value of a text, whose dimension must be that of the quantity; a plain number is in SI."""
     found = measured(text, names, quantity)
-    if found.dimension == PLAIN or quantity == "any" or found.dimension in _DIMENSIONS[quantity]:
+    if found.dimension == PLAIN or quantity == "any" or found.dimension in _KINDS[quantity].dimensions:
         return found.value
-    raise SpecError(f"{text.strip()!r} {described(found)}, but this must be {_MEANING[quantity]}")
+    raise SpecError(f"{text.strip()!r} {described(found)}, but this must be {_KINDS[quantity].meaning}")
 
 
 def described(found: Measure) -> str:
     """What a number is, as the end of a sentence: ``is an energy (J, nJ, pJ, fJ)``, ``has the unit J*bit``."""
-    meanings = [_MEANING[quantity] for quantity, powers in _DIMENSIONS.items() if found.dimension in powers]
+    meanings = [kind.meaning for kind in _KINDS.values() if found.dimension in kind.dimensions]
     return f"is {meanings[0]}" if meanings else f"has the unit {dimension_text(found.dimension)}"
 
 
@@ -196,7 +188,7 @@ def measured(text: str, names: Mapping[str, Named] | None = None, quantity: Quan
         if match is None or any(word not in _NAMES and word not in names for word in match[2].split("/")[1:]):
             raise
         raise SpecError(
-            f"unknown unit {match[2]!r} in {text.strip()!r}; this must be {_MEANING[quantity]}",
+            f"unknown unit {match[2]!r} in {text.strip()!r}; this must be {_KINDS[quantity].meaning}",
             suggestion=_suggested_unit(match[2], quantity),
         ) from None
 
@@ -216,7 +208,7 @@ def _spelled(text: str) -> str:
 
 def _suggested_unit(unit: str, quantity: Quantity) -> str | None:
     """A unit that differs only in spelling: KB may mean kB or KiB, Gb/s means Gbit/s, PJ means pJ."""
-    known = _UNITS[quantity]
+    known = _KINDS[quantity].units
     binary = re.sub(r"^([KMGTP])B", r"\1iB", unit)
     bits = re.sub(r"b(?=$|/|ps$)", "bit", unit.replace("bps", "b/s"))
     for candidate in (bits, binary):
@@ -230,8 +222,7 @@ def unit_names(quantity: Quantity) -> tuple[str, ...]:
     """Names of units that make up a value of this quantity, as in ``128 * MiB`` or ``614 * GB / s``."""
     if quantity == "any":
         return ()
-    plain = [name for name in _UNITS[quantity] if "/" not in name]
-    return tuple(dict.fromkeys([*plain, *_EXTRA_NAMES.get(quantity, ())]))
+    return tuple(dict.fromkeys(part for name in _KINDS[quantity].units for part in name.split("/")))
 
 
 def format(value: int | float, quantity: Quantity, digits: int | None = None) -> str:
@@ -246,7 +237,7 @@ def format(value: int | float, quantity: Quantity, digits: int | None = None) ->
         raise ValueError(f"unknown quantity {quantity}")
     number = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
     if quantity == "count" or number == 0:
-        unit = _UNITS[quantity] and ("m2" if quantity == "area" else _PRINTED[quantity])
+        unit = _KINDS[quantity].printed
         return f"{_plain(number, digits)} {unit}" if unit else _plain(number, digits)
     unit, scaled = _best(number, quantity)
     return f"{_plain(scaled, digits)} {unit}"
@@ -256,7 +247,7 @@ def _best(number: Decimal, quantity: Quantity) -> tuple[str, Decimal]:
     if quantity == "area":
         power, unit = (0, "m2") if abs(number) >= Decimal("0.1") else (6, "mm2")
         return ("um2", number.scaleb(12)) if abs(number) < Decimal("1e-9") else (unit, number.scaleb(power))
-    base, per = _PRINTED[quantity].partition("/")[0], "/s" if quantity == "throughput" else ""
+    base, per = _KINDS[quantity].printed.partition("/")[0], "/s" if quantity == "throughput" else ""
     if quantity == "size":
         return _best_size(int(number))
     if quantity == "throughput" and len((number / 8).normalize().as_tuple().digits) <= 6 and number * 8 / 8 == number:
