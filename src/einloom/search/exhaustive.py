@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from ..cost.evaluate import evaluate, legality
 from ..dataclass import dataclass
@@ -17,12 +16,10 @@ from ..mapspace.registry import space_for
 from ..problem import Budget, Guarantee, Problem
 from ..result import FrontPoint
 from .resources import resident_bytes
+from .watcher import Watcher
 
 OFTEN = 256  # steps of the grammar between two looks at the budget
 SAME = 1 + 1e-12  # sums of equal parts may differ in the last place
-
-if TYPE_CHECKING:
-    from .method import Watcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,7 @@ class Exhaustive:
         Raises Infeasible if no tree of the space is legal, BudgetExhausted if the budget ends before a legal one was
         seen.
         """
-        budget = budget or Budget()
+        budget, watch = budget or Budget(), watch or Watcher()
         started = monotonic()
         workload, machine = problem.workload, problem.machine
         best: Found | None = None
@@ -66,29 +63,25 @@ class Exhaustive:
         trees = legal = 0
         ended: Ended | None = None
         reasons: tuple[str, ...] = ("no tree keeps the limits of the machine and the rules of the space",)
-        for mapping in _trees(problem, lambda: _ended(budget, 0, started, watch)):
-            if isinstance(mapping, Ended):
-                ended = mapping
-                break
-            trees += 1
-            over = legality(workload, machine, mapping)
-            if over:
-                reasons = over
-            else:
-                legal += 1
-                cost = evaluate(workload, machine, mapping, problem.latency_rule)
-                value = problem.objective.value(cost)
-                if problem.objective.name == "pareto":
-                    _enter(front, FrontPoint(cost.energy, cost.latency, mapping))
-                if best is None or value < best.value:
-                    best = Found(value, mapping, legal, trees)
-                    if watch is not None:
+        try:
+            for mapping in _trees(problem, lambda: _check(budget, 0, started, watch)):
+                trees += 1
+                over = legality(workload, machine, mapping)
+                if over:
+                    reasons = over
+                else:
+                    legal += 1
+                    cost = evaluate(workload, machine, mapping, problem.latency_rule)
+                    value = problem.objective.value(cost)
+                    if problem.objective.name == "pareto":
+                        _enter(front, FrontPoint(cost.energy, cost.latency, mapping))
+                    if best is None or value < best.value:
+                        best = Found(value, mapping, legal, trees)
                         watch.incumbent(value, mapping)
-            if watch is not None:
                 watch.count("capacity" if over else "evaluated")
-            ended = _ended(budget, trees, started, watch)
-            if ended is not None:
-                break
+                _check(budget, trees, started, watch)
+        except _Over as over_budget:
+            ended = over_budget.ended
         if best is None:
             if ended is None:
                 raise Infeasible(f"none of {trees} trees is legal; the last one: {'; '.join(reasons)}")
@@ -96,25 +89,20 @@ class Exhaustive:
         return Found(best.value, best.mapping, legal, trees, ended, tuple(sorted(front, key=lambda p: p.energy)))
 
 
-def _trees(problem: Problem, spent: Callable[[], Ended | None]) -> Iterator[Mapping | Ended]:
-    """Every tree; at last what ended the search, if that was while the next tree was being looked for."""
+def _trees(problem: Problem, check: Callable[[], None]) -> Iterator[Mapping]:
+    """Every tree; `check` is called now and then while the next tree is being looked for."""
 
     def ask() -> None:
-        if next(calls) % OFTEN == 0 and (ended := spent()) is not None:
-            raise _Over(ended)
+        if next(calls) % OFTEN == 0:
+            check()
 
     calls = count()
     space = space_for(problem.workload, problem.machine, problem.mapspace)
-    if isinstance(space, Ffm):
-        space = replace(space, checkpoint=ask)
-    try:
-        yield from space.trees()
-    except _Over as over:
-        yield over.ended
+    return (replace(space, checkpoint=ask) if isinstance(space, Ffm) else space).trees()
 
 
 class _Over(Exception):
-    """The budget ended between two trees."""
+    """The budget ended."""
 
     def __init__(self, ended: Ended) -> None:
         self.ended = ended
@@ -128,12 +116,13 @@ def _enter(front: list[FrontPoint], point: FrontPoint) -> None:
     front.append(point)
 
 
-def _ended(budget: Budget, steps: int, started: float, watch: Watcher | None) -> Ended | None:
-    """What ends the search now, if anything does."""
+def _check(budget: Budget, steps: int, started: float, watch: Watcher) -> None:
+    """Raise _Over if anything ends the search now."""
     if budget.seconds is not None and monotonic() - started >= budget.seconds:
-        return Ended.SECONDS
+        raise _Over(Ended.SECONDS)
     if budget.steps is not None and steps >= budget.steps:
-        return Ended.STEPS
+        raise _Over(Ended.STEPS)
     if budget.memory is not None and resident_bytes() > budget.memory:
-        return Ended.MEMORY
-    return Ended.STOPPED if watch is not None and watch.stopped() else None
+        raise _Over(Ended.MEMORY)
+    if watch.stopped():
+        raise _Over(Ended.STOPPED)
