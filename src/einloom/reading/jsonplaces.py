@@ -9,13 +9,11 @@ import json
 import re
 from collections.abc import Sequence
 
-from ..errors import SpecError
-from .yamltree import HALF, SURROGATE
+from .yamltree import HALF, SURROGATE, Place, place, refused_at
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _ODD = re.compile(rf"(?P<key>{_STRING})[ \t\n\r]*:|{_STRING}|(?P<mark>[{{}}])|(?P<constant>NaN|-?Infinity)", re.DOTALL)
-Place = tuple[int, int]
 
 
 class JsonPlaces:
@@ -32,11 +30,11 @@ class JsonPlaces:
 
     def value(self, trail: Sequence[int]) -> Place:
         """Where the value at the end of the trail begins."""
-        return self._place(self._offset(trail))
+        return place(self._text, self._offset(trail))
 
     def key(self, trail: Sequence[int]) -> Place:
         """Where the key of the value at the end of the trail begins."""
-        return self._place(self._children(self._offset(trail[:-1]))[trail[-1]][0])
+        return place(self._text, self._children(self._offset(trail[:-1]))[trail[-1]][0])
 
     def _offset(self, trail: Sequence[int]) -> int:
         offset = self._skip(0)
@@ -69,14 +67,6 @@ class JsonPlaces:
         match = _SPACE.match(self._text, offset)
         return offset if match is None else match.end()
 
-    def _place(self, offset: int) -> Place:
-        return place(self._text, offset)
-
-
-def place(text: str, offset: int) -> Place:
-    """Line and column of a character of the text, both from 1."""
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
-
 
 def refuse_oddities(text: str, file: str) -> None:
     """Raise SpecError for what `json.loads` accepts and einloom does not.
@@ -86,21 +76,17 @@ def refuse_oddities(text: str, file: str) -> None:
     inside: list[dict[str, int]] = []
     for match in _ODD.finditer(text):
         if "\\u" in match.group() and SURROGATE.search(json.loads(match["key"] or match.group(), strict=False)):
-            line, column = place(text, match.start())
-            raise SpecError(f"{match.group():.40}: {HALF}", file=file, line=line, column=column)
+            raise refused_at(match.start(), f"{match.group():.40}: {HALF}", text, file)
         if match["mark"] == "{":
             inside.append({})
         elif match["mark"] == "}" and inside:
             inside.pop()
         elif match["constant"]:
-            line, column = place(text, match.start())
-            raise SpecError(f"{match['constant']} is not a number", file=file, line=line, column=column)
+            raise refused_at(match.start(), f"{match['constant']} is not a number", text, file)
         elif match["key"] and inside:
             name = json.loads(match["key"], strict=False)
             if name in inside[-1]:
-                line, column = place(text, match.start())
-                message = (
-                    f"key {name!r:.80} stands twice in one object, first in line {place(text, inside[-1][name])[0]}"
-                )
-                raise SpecError(message, file=file, line=line, column=column)
+                first, _ = place(text, inside[-1][name])
+                message = f"key {name!r:.80} stands twice in one object, first in line {first}"
+                raise refused_at(match.start(), message, text, file)
             inside[-1][name] = match.start()

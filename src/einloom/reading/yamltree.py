@@ -36,6 +36,7 @@ HALF = "a lone surrogate is half a character, which no text can hold"
 _UNFOLDED = 10**6
 
 Scalar = str | int | float | bool | None
+Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +95,18 @@ def refuse_unreadable(text: str, file: str) -> None:
     ):
         match = pattern.search(text)
         if match is not None:
-            line, column = text.count("\n", 0, match.start()) + 1, match.start() - text.rfind("\n", 0, match.start())
-            raise SpecError(message.format(ord(match.group()[0])), file=file, line=line, column=column)
+            raise refused_at(match.start(), message.format(ord(match.group()[0])), text, file)
+
+
+def place(text: str, offset: int) -> Place:
+    """Line and column of a character of the text, both from 1."""
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def refused_at(offset: int, message: str, text: str, file: str) -> SpecError:
+    """The error that points at a character of the text."""
+    line, column = place(text, offset)
+    return SpecError(message, file=file, line=line, column=column)
 
 
 def _tree(events: Iterator[Any], file: str, repeated: list[SpecError] | None = None) -> Node:
