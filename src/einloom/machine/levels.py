@@ -7,7 +7,7 @@ None means unlimited for a size or a throughput.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
 from math import prod
 from types import MappingProxyType
 from typing import Literal
@@ -320,4 +320,4 @@ class Machine(Drawn):
         return select(memory.may, workload, einsum, held_above) | self.must_hold(memory, workload, einsum, held_above)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (Machine, (self.name, self.levels, self.partial_sums, self.facts, self.startup))
+        return (Machine, tuple(getattr(self, one.name) for one in fields(self)))

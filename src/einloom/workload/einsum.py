@@ -7,7 +7,7 @@ What follows from the fields is found once: a cascade of a thousand Einsums asks
 from __future__ import annotations
 
 from collections.abc import KeysView, Mapping
-from dataclasses import field
+from dataclasses import field, fields
 from math import prod
 from types import MappingProxyType
 from typing import Literal
@@ -340,10 +340,4 @@ class Workload(Drawn):
         return accesses, tuple(self.extents[v] for v in e.variables), e.kind, e.function, e.reduction
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (
-            Workload,
-            (
-                *(self.name, self.einsums, self.tensors, self.sizes, self.outputs, self.repeat, self.facts),
-                *(self.absorbed, self.views),
-            ),
-        )
+        return (Workload, tuple(getattr(self, one.name) for one in fields(self)))
