@@ -6,7 +6,7 @@ Einsums (parsed or as text) and rank sizes come in from `files`, `zoo` or Python
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..errors import SpecError, combined, nearest
 from ..reading.facts import Fact
@@ -166,40 +166,35 @@ def _wrong_names(
     persistent: Sequence[str],
     initial: Sequence[str],
     views: Sequence[TensorView],
-) -> list[SpecError]:
+) -> Iterator[SpecError]:
     """Tensors that are named but not accessed, and outputs that cannot be such."""
     widths = [tensor for tensor in bits if tensor != "default"] if isinstance(bits, Mapping) else []
     once = {"persistent": persistent, "initial": initial, "outputs": outputs or ()}
     listed = (("shapes", shapes), ("bits", widths), *once.items())
     of = {view.name: view.tensor for view in views}
-    wrong = [
-        SpecError(
-            f"{what} names {tensor}, a view of {of[tensor]}"
-            if tensor in of
-            else f"{what} names tensor {tensor}, which no Einsum accesses",
-            path=what if what in once else f"{what}.{tensor}",
-            suggestion=of.get(tensor) or nearest(tensor, names),
-        )
-        for what, tensors in listed
-        for tensor in tensors
-        if tensor not in names
-    ]
+    for what, tensors in listed:
+        for tensor in tensors:
+            if tensor not in names:
+                other = f"tensor {tensor}, which no Einsum accesses"
+                named = f"{tensor}, a view of {of[tensor]}" if tensor in of else other
+                place = what if what in once else f"{what}.{tensor}"
+                close = of.get(tensor) or nearest(tensor, names)
+                yield SpecError(f"{what} names {named}", path=place, suggestion=close)
     written = [einsum.output.tensor for einsum in einsums]
     for tensor in initial:
         if tensor in names and tensor not in written:
             message = f"initial names tensor {tensor}, which no Einsum writes: all of it is an input of the cascade"
-            wrong.append(SpecError(message, path="initial", suggestion=nearest(tensor, written)))
+            yield SpecError(message, path="initial", suggestion=nearest(tensor, written))
     if outputs is None:
-        return wrong
+        return
     for tensor in outputs:
         if tensor in names and tensor not in written:
             message = f"outputs names tensor {tensor}, which no Einsum writes"
-            wrong.append(SpecError(message, path="outputs", suggestion=nearest(tensor, written)))
+            yield SpecError(message, path="outputs", suggestion=nearest(tensor, written))
     for tensor in _unread(einsums):
         if tensor not in outputs:
             message = f"tensor {tensor} is written, but no Einsum reads it and outputs does not list it"
-            wrong.append(SpecError(message, path="outputs"))
-    return wrong
+            yield SpecError(message, path="outputs")
 
 
 def _bits(tensor: str, bits: int | Mapping[str, int]) -> int:
