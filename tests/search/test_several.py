@@ -150,7 +150,7 @@ def test_the_problem_with_the_best_start_is_solved_first() -> None:
     one = _Several(each, method("exact"), Budget(), Watcher(), [(), (worse,), (), (worse, better), ()])
     assert one.order() == [3, 1, 0, 2, 4]
     assert one.reached[3] < one.reached[1] and one.best is not None and one.best.value == one.reached[3]
-    one.least, one.guessed = {0: 2.0, 1: 4.0, 2: 1.0, 3: 5.0}, {4}
+    one.least, one.sure = {0: 2.0, 1: 4.0, 2: 1.0, 3: 5.0}, {0, 1, 2, 3}
     assert one.order() == [3, 2, 0, 1, 4]
     value = one.reached[3]
     one.uneven = {0: 0.1 * value, 1: 0.3 * value, 2: 0.3 * value, 3: 0.6 * value, 4: 0.0}

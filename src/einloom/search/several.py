@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from math import inf
 
 from ..dataclass import dataclass
@@ -66,27 +66,28 @@ def _shared_out(asked: Sequence[Labelled], starts: Sequence[Mapping]) -> list[tu
     return [fitting(each.problem, starts) for each in asked]
 
 
+@dataclass
 class _Several:
-    def __init__(
-        self,
-        asked: Sequence[Labelled],
-        method: Method,
-        budget: Budget,
-        watch: Watcher,
-        starts: Sequence[tuple[Mapping, ...]],
-    ) -> None:
-        self.asked, self.method, self.budget, self.watch, self.starts = asked, method, budget, watch, list(starts)
-        self.best: Result | None = None
-        self.ended: Ended | None = None
-        self.known: dict[int, Alternative] = {}
-        self.reached: dict[int, float] = {}
-        self.last: dict[int, Ended | None] = {}
-        self.least: dict[int, float] = {}
-        self.uneven: dict[int, float] = {}
-        self.guessed = set(range(len(asked)))
-        self.witness = ""
-        self.counts: dict[str, int] = {}
-        self.started = time.monotonic()
+    """starts: of each problem. known, reached, last: of each problem asked so far, what is proven, the least value, and
+    what ended its search. least, uneven: lower bounds before that, with perfect and with uneven tiles; sure: the
+    problems whose `least` was found to the end."""
+
+    asked: Sequence[Labelled]
+    method: Method
+    budget: Budget
+    watch: Watcher
+    starts: list[tuple[Mapping, ...]]
+    best: Result | None = None
+    ended: Ended | None = None
+    known: dict[int, Alternative] = field(default_factory=dict)
+    reached: dict[int, float] = field(default_factory=dict)
+    last: dict[int, Ended | None] = field(default_factory=dict)
+    least: dict[int, float] = field(default_factory=dict)
+    uneven: dict[int, float] = field(default_factory=dict)
+    sure: set[int] = field(default_factory=set)
+    witness: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    started: float = field(default_factory=lambda: time.monotonic())
 
     def solve(self) -> Result:
         try:
@@ -163,7 +164,7 @@ class _Several:
         even = [Labelled(each.label, _evenly(each.problem)) for each in self.asked]
         budget = replace(self.budget, seconds=seconds / 2)
         quick = _Several(even, self.method, budget, _Even(self, "perfect tiles"), [()] * len(even))
-        self.least, self.guessed = quick.least, quick.guessed
+        self.least, self.sure = quick.least, quick.sure
         try:
             found = quick.solve()
         except (BudgetExhausted, Infeasible):
@@ -194,7 +195,7 @@ class _Several:
             even = _evenly(each.problem) if each.problem.mapspace.name == "ragged" else each.problem
             self.least[i], whole = least_value(even, budget, _Even(self, each.label))
             if whole:
-                self.guessed.discard(i)
+                self.sure.add(i)
 
     def look_around(self) -> None:
         """Take the first problem in which a quick look finds a mapping: it is the start of all, whatever the others
@@ -257,7 +258,7 @@ class _Several:
 
         def rank(i: int) -> tuple[bool, bool, float, float, float]:
             bounds = self.uneven.get(i, 0.0), self.least.get(i, 0.0)
-            return i != first, i in self.guessed, *bounds, self.reached.get(i, inf)
+            return i != first, i not in self.sure, *bounds, self.reached.get(i, inf)
 
         return sorted(range(len(self.asked)), key=rank)
 
