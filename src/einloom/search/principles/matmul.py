@@ -12,7 +12,6 @@ This is the one formula of the project outside `cost/formulas/terms.py` that mul
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from math import sqrt
 from typing import Literal
@@ -173,17 +172,12 @@ def largest_tile(extent: int, limit: int, cutting: Cutting) -> int:
 
 @lru_cache(maxsize=4096)
 def _smallest(extent: int) -> tuple[int, ...]:
-    return tuple(reversed(list(_descending(extent))))
-
-
-def _descending(extent: int) -> Iterator[int]:
-    """ceil(extent / n) for n = 1, 2, ..., each once: about 2 sqrt(extent) numbers."""
-    tile = extent
-    while tile > 1:
-        yield tile
-        trips = ceil_div(extent, tile - 1)  # the fewest with a smaller tile
-        tile = ceil_div(extent, trips)
-    yield 1
+    """ceil(extent / n) for n = ..., 2, 1, each once: about 2 sqrt(extent) numbers."""
+    found = [extent]
+    while found[-1] > 1:
+        trips = ceil_div(extent, found[-1] - 1)  # the fewest with a smaller tile
+        found.append(ceil_div(extent, trips))
+    return tuple(reversed(found))
 
 
 def lower_bound(matmul: Matmul, buffer: int) -> float:
