@@ -9,6 +9,7 @@ else follows from this table: which multiplexers the RTL has, which tiles a mapp
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal, cast
@@ -188,8 +189,6 @@ class Fabric:
 
     def with_arrays(self, rows: int, columns: int) -> Fabric:
         """The same fabric with arrays of another size."""
-        from dataclasses import replace
-
         return replace(self, rows=rows, columns=columns)
 
     def refuse(self, operation: str, configuration: str) -> SpecError | None:

@@ -49,17 +49,14 @@ def warnings(verilog: Path) -> int:
 class Compiled:
     """A fabric compiled by Verilator in a folder; runs lists of jobs. Raises SpecError where a program is missing."""
 
-    def __init__(self, fabric: Fabric, folder: Path, verilog_text: str | None = None) -> None:
+    def __init__(self, fabric: Fabric, folder: Path) -> None:
         from .rtl.write import testbench, verilog
 
         self.fabric, self.folder = fabric, folder
         verilator = tool("verilator")
         for name in ("g++", "make"):
             tool(name)
-        source = verilog(fabric, folder) if verilog_text is None else folder / "fabric.v"
-        if verilog_text is not None:
-            writing.write(verilog_text, source)
-        bench = testbench(fabric, folder)
+        source, bench = verilog(fabric, folder), testbench(fabric, folder)
         quick = ["-CFLAGS", "-std=c++17", "-MAKEFLAGS", "OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"]
         command = [verilator, "--cc", "--exe", "--build", "-Wno-fatal", *quick, "--top-module", "fabric"]
         done = subprocess.run(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ..errors import SpecError
 
-PACKAGES = {"yosys": "yosys", "verilator": "verilator", "g++": "g++", "make": "make"}
 CELLS = Path("/usr/share/qflow/tech/osu018/osu018_stdcells.lib")
 CELLS_PACKAGE = "qflow-tech-osu018"
 
@@ -17,7 +16,7 @@ def missing(*names: str) -> str | None:
     absent = [name for name in names if shutil.which(name) is None]
     if not absent:
         return None
-    packages = " ".join(PACKAGES[name] for name in absent)
+    packages = " ".join(absent)  # each is called as its program
     return f"{' and '.join(absent)} not found: install Debian's package {packages} (apt-get install {packages})"
 
 
