@@ -53,10 +53,9 @@ def solve_again(result: Result) -> SecondSolution:
         except BudgetExhausted:
             pass
     certificate = result.certificate
-    bounded = certificate is not None and certificate.guarantee is Guarantee.BOUNDED
-    if certificate is not None and bounded and not _small(problem) and problem.objective.name != "pareto":
-        return _below(problem, certificate.bound, "exact below the bound,")
     if not _small(problem) and problem.objective.name != "pareto":
+        if certificate is not None and certificate.guarantee is Guarantee.BOUNDED:
+            return _below(problem, certificate.bound, "exact below the bound,")
         return _below(problem, result.value * BELOW, "exact below the value,")
     from ..search.exact import Exact
 

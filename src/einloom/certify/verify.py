@@ -95,13 +95,18 @@ def _digest(result: Result) -> Check:
     if result.recorded_digest is None:
         return Check("digest", True, "not from a file")
     same = result.recorded_digest == result.found_digest
-    return Check("digest", same, "as recorded" if same else "the file was changed after it was written")
+    return _told("digest", same, "as recorded", "the file was changed after it was written")
+
+
+def _told(name: str, passed: bool, good: str, bad: str) -> Check:
+    """The check, in the words for how it went."""
+    return Check(name, passed, good if passed else bad)
 
 
 def _versions(result: Result) -> Check:
     found = result.provenance.model_version
-    same = found == MODEL_VERSION
-    return Check("model", same, f"version {found}" if same else f"made with model {found}, this is {MODEL_VERSION}")
+    bad = f"made with model {found}, this is {MODEL_VERSION}"
+    return _told("model", found == MODEL_VERSION, f"version {found}", bad)
 
 
 def _legal(result: Result) -> Check:
@@ -129,9 +134,9 @@ def _prices(result: Result, cost: Cost) -> Iterator[Check]:
         ("roofline", cost.roofline, claimed.roofline),
     ):
         same = isclose(mine, theirs, rel_tol=SAME_NUMBER)
-        yield Check(name, same, f"{mine!r}" if same else f"the file says {theirs!r}, the mapping costs {mine!r}")
+        yield _told(name, same, f"{mine!r}", f"the file says {theirs!r}, the mapping costs {mine!r}")
     parts = all(_same_rows(mine, theirs) for mine, theirs in zip(_tables(cost), _tables(claimed), strict=True))
-    yield Check("breakdown", parts, "as priced again" if parts else "the breakdown in the file is not the mapping's")
+    yield _told("breakdown", parts, "as priced again", "the breakdown in the file is not the mapping's")
 
 
 def _views(result: Result, cost: Cost) -> Check:
@@ -147,7 +152,7 @@ def _views(result: Result, cost: Cost) -> Check:
     pairs = [(getattr(seen, view), getattr(claimed, view)) for view in (*STEADY, "event")]
     same = all(mine == theirs or isclose(mine, theirs, rel_tol=SAME_NUMBER) for mine, theirs in pairs)
     words = "of latency, as priced again" + ("" if seen.event is not None else "; the file has no time in events")
-    return Check("views", same, words if same else f"the mapping's latencies are {seen}")
+    return _told("views", same, words, f"the mapping's latencies are {seen}")
 
 
 def _tables(cost: Cost) -> tuple[Table, Table, Table]:
@@ -170,9 +175,8 @@ def _same_rows(mine: Table, theirs: Table) -> bool:
 def _provenance(result: Result) -> Check:
     counted = Provenance.of(result.workload, result.machine)
     same = (counted.facts, counted.assumed) == (result.provenance.facts, result.provenance.assumed)
-    return Check(
-        "sources", same, f"{counted.assumed} of {counted.facts} assumed" + ("" if same else ", not as the file says")
-    )
+    words = f"{counted.assumed} of {counted.facts} assumed"
+    return _told("sources", same, words, f"{words}, not as the file says")
 
 
 def _notes(result: Result) -> Iterator[Check]:
@@ -237,28 +241,22 @@ def _likeness(result: Result) -> Iterator[Check]:
 def _certificate(result: Result, cost: Cost) -> Iterator[Check]:
     certificate = result.certificate
     if certificate is None:
-        given = result.method == "evaluate"
-        yield Check(
-            "certificate", given, "none claimed" if given else f"method {result.method!r} leaves one; it is gone"
-        )
+        gone = f"method {result.method!r} leaves one; it is gone"
+        yield _told("certificate", result.method == "evaluate", "none claimed", gone)
         return
     value = result.objective.value(cost)
     same = isclose(certificate.value, value, rel_tol=SAME_NUMBER)
-    yield Check(
-        "value", same, f"{value!r}" if same else f"certified {certificate.value!r}, the mapping gives {value!r}"
-    )
+    yield _told("value", same, f"{value!r}", f"certified {certificate.value!r}, the mapping gives {value!r}")
     yield _bound(certificate)
     if certificate.integer is not None:
         yield _integer(certificate, certificate.integer)
     yield from _alternatives(certificate)
     described = result.mapspace.describe()
-    same = certificate.mapspace == described
     if certificate.mapspace == described.replace(FUSED_ONCE, "") != described:
         yield Check("mapspace", None, EARLIER)
         return
-    yield Check(
-        "mapspace", same, "as described" if same else f"certified for {certificate.mapspace!r}, asked {described!r}"
-    )
+    other = f"certified for {certificate.mapspace!r}, asked {described!r}"
+    yield _told("mapspace", certificate.mapspace == described, "as described", other)
 
 
 def _bound(certificate: Certificate) -> Check:
@@ -335,6 +333,6 @@ def _solved_again(result: Result, certificate: Certificate, solver: Solver) -> C
         return Check("again", False, f"{answer.method} finds another Pareto set, of {len(answer.front)} points")
     if certificate.guarantee is Guarantee.OPTIMAL:
         same = isclose(answer.value, certificate.bound, rel_tol=SAME_OPTIMUM)
-        return Check("again", same, found + ("" if same else f", certified was {certificate.bound!r}"))
+        return _told("again", same, found, f"{found}, certified was {certificate.bound!r}")
     above = answer.value >= certificate.bound * (1 - SAME_OPTIMUM)
-    return Check("again", above, found + ("" if above else f", below the certified bound {certificate.bound!r}"))
+    return _told("again", above, found, f"{found}, below the certified bound {certificate.bound!r}")
