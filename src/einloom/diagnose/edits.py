@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import prod
+from math import inf, prod
 
 from ..dataclass import dataclass
 from ..machine.levels import NOTHING
+from ..mapspace.divisors import divisors
 from ..mapspace.limits.data import AxisLimit, BackLimit, HoldLimit, Limit, LoopLimit, Numbers, TileLimit, concerns
 from ..problem import Problem
-from ..workload.einsum import Workload
 from ..workload.selectors import Selector, select, selector
 from .constraints import (
     Asked,
@@ -147,22 +147,13 @@ def numbers(problem: Problem, constraint: Constraint) -> Iterator[RelaxationStep
 
 def _possible(problem: Problem, limit: LoopLimit | TileLimit | AxisLimit) -> list[int]:
     """Every number that the limit could ever meet: divisors of extents; on an axis not more than its size."""
-    workload = problem.workload
-    mine = [e for e in workload.einsums if concerns(limit.einsums, e.name)]
+    extents, most = problem.workload.extents, inf
+    wholes = [extents[v] for v in limit.variables]
     if isinstance(limit, AxisLimit):
-        size = problem.machine.axes[limit.axis].size
-        wholes = _extents(workload, limit.variables) if limit.variables else _points(workload, [e.name for e in mine])
-        return [n for n in range(1, size + 1) if any(whole % n == 0 for whole in wholes)]
-    wholes = _extents(workload, limit.variables)
-    return sorted({n for whole in wholes for n in range(1, whole + 1) if whole % n == 0})
-
-
-def _extents(workload: Workload, variables: tuple[str, ...]) -> list[int]:
-    return [workload.extents[v] for v in variables]
-
-
-def _points(workload: Workload, einsums: list[str]) -> list[int]:
-    return [prod(workload.extents[v] for v in workload.einsum(e).variables) for e in einsums]
+        most = problem.machine.axes[limit.axis].size
+        mine = (e for e in problem.workload.einsums if concerns(limit.einsums, e.name))
+        wholes = wholes or [prod(extents[v] for v in e.variables) for e in mine]
+    return sorted({n for whole in wholes for n in divisors(whole) if n <= most})
 
 
 def _wider(allowed: Numbers, possible: list[int]) -> Iterator[Numbers]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 from math import gcd, isqrt
 
 from ..cost.room.occupancy import occupancy
@@ -56,11 +56,8 @@ def _helps(blame: Blame, given_up: AbstractSet[int]) -> bool:
 
 def _pairs(blame: Blame, conflict: Choice) -> Iterator[tuple[int, ...]]:
     """Pairs that help: one of them is in the conflict."""
-    found = 0
-    for pair in combinations(sorted(blame.everything), 2):
-        if found < MAX_PAIRS and conflict & set(pair) and _helps(blame, set(pair)):
-            found += 1
-            yield pair
+    pairs = combinations(sorted(blame.everything), 2)
+    yield from islice((pair for pair in pairs if conflict & set(pair) and _helps(blame, set(pair))), MAX_PAIRS)
 
 
 def _irreducible(blame: Blame) -> tuple[int, ...]:

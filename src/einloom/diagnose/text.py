@@ -24,21 +24,19 @@ def explained(found: Explanation) -> str:
         lines += _folded(f"note: {note}")
     if found.status == "infeasible":
         lines += ["", *_conflicts(found), *_relaxations(found)]
-    if found.shares:
-        lines += ["", "what the mapping takes"]
-        lines += [
-            line for s in found.shares for line in _row(f"{s.component} {s.resource}", f"{s.share:7.2%}  {s.detail}")
-        ]
-    if found.alternatives:
-        lines += ["", "why fused, why not: the best with one tensor on the other side"]
-        lines += [
-            line
-            for one in found.alternatives
-            for line in _row(f"{called(problem.workload, one.tensor)} in {one.memory}", alternative_text(one, problem))
-        ]
-    if found.gains:
-        lines += ["", "what more would bring"]
-        lines += [line for gain in found.gains for line in _row(gain.place, gain_text(gain, problem.objective))]
+    takes = [(f"{s.component} {s.resource}", f"{s.share:7.2%}  {s.detail}") for s in found.shares]
+    others = [
+        (f"{called(problem.workload, one.tensor)} in {one.memory}", alternative_text(one, problem))
+        for one in found.alternatives
+    ]
+    more = [(gain.place, gain_text(gain, problem.objective)) for gain in found.gains]
+    for head, rows in (
+        ("what the mapping takes", takes),
+        ("why fused, why not: the best with one tensor on the other side", others),
+        ("what more would bring", more),
+    ):
+        if rows:
+            lines += ["", head, *(line for label, text in rows for line in _row(label, text))]
     if not found.complete:
         lines += ["", "not finished: a budget, an interruption or an unanswered question left something open"]
     body = "\n".join(lines)
