@@ -89,9 +89,8 @@ def refuse_timeless(asked: Objective, machine: Machine) -> None:
 
 def keeps_time(machine: Machine) -> bool:
     """True if a memory, a toll or a compute unit has a throughput."""
-    memories = (t for m in machine.memories for t in (m.read_throughput, m.write_throughput))
-    others = (*(toll.throughput for toll in machine.tolls), *(unit.throughput for unit in machine.units))
-    return any(throughput is not None for throughput in (*memories, *others))
+    keys = ("throughput", "read_throughput", "write_throughput")
+    return any(getattr(component, key, None) is not None for component in machine.components for key in keys)
 
 
 def _objective(text: str, machine: Machine) -> Objective:
