@@ -31,7 +31,7 @@ MISTAKES = (
     ("edge", "shifted.eq(self.sum >> self.shift)", "shifted.eq(self.sum)"),
     ("edge", "Mux(fits, shifted[:bits], Mux(shifted[-1], least, most))", "shifted[:bits]"),
     ("fabric", "sums.word_select(r, element.sum_bits)", "sums.word_select(0, element.sum_bits)"),
-    ("fabric", 'if source.kind == "sums" else wires', 'if source.kind == "none" else wires'),
+    ("fabric", 'if source.kind == "sums" and', 'if source.kind == "none" and'),
     ("sequencer", 'enter("turn", columns)', 'enter("turn", columns - 1)'),
     ("sequencer", "running = steps + rows + columns", "running = steps + rows + columns - 1"),
 )

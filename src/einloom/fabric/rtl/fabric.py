@@ -13,6 +13,9 @@ from .edge import Quantiser, bits_for, choose, table
 from .element import controls, widths
 from .sequencer import Sequencer, commands
 
+NEIGHBOURS = {"left": "right", "left_psum": "right_psum", "top": "bottom"}
+"""Port of an array -> that of the array beside or above it."""
+
 
 class FabricTop(Component):
     """Ports: the sequencer's, the memory's side of every array (left, left_psum, top), and every array's sums.
@@ -86,20 +89,14 @@ class FabricTop(Component):
         fabric = self.fabric
         lefts, tops = fabric.left_sources(i), fabric.top_sources(i)
 
-        def operand(source: Source) -> Any:
-            if source.kind == "memory":
-                return self.left.word_select(i, fabric.element.operand_bits * fabric.rows)
-            return quantised[source.array] if source.kind == "sums" else wires[source.array]["right"]
+        bits = widths(fabric.element, fabric.rows, fabric.columns)
 
-        def psum(source: Source) -> Any:
+        def read(port: str, source: Source) -> Any:
             if source.kind == "next":
-                return wires[source.array]["right_psum"]
-            return self.left_psum.word_select(i, fabric.element.sum_bits * fabric.rows)
-
-        def above(source: Source) -> Any:
-            if source.kind == "next":
-                return wires[source.array]["bottom"]
-            return self.top.word_select(i, fabric.element.operand_bits * fabric.columns)
+                return wires[source.array][NEIGHBOURS[port]]
+            if source.kind == "sums" and port == "left":
+                return quantised[source.array]
+            return getattr(self, port).word_select(i, bits[port])
 
         chained = any(x.kind == "next" for x in lefts)
         plain = [lefts.index(c.left(fabric, i, False)) for c in fabric.configurations]
@@ -112,9 +109,9 @@ class FabricTop(Component):
             m.d.comb += select.eq(table(turning, s.chosen))
         m.d.comb += [
             select_top.eq(table(upper, s.chosen)),
-            wires[i]["left"].eq(choose(select, [operand(x) for x in lefts])),
-            wires[i]["left_psum"].eq(choose(select, [psum(x) for x in lefts]) if chained else psum(MEMORY)),
-            wires[i]["top"].eq(choose(select_top, [above(x) for x in tops])),
+            wires[i]["left"].eq(choose(select, [read("left", x) for x in lefts])),
+            wires[i]["left_psum"].eq(choose(select, [read("left_psum", x) for x in (lefts if chained else [MEMORY])])),
+            wires[i]["top"].eq(choose(select_top, [read("top", x) for x in tops])),
         ]
 
     def _control(self, m: Module, i: int, wires: dict[str, Any], s: Sequencer) -> None:
