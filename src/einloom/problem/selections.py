@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..dataclass import dataclass
-from ..machine.levels import Axis, Fanout, Level, Machine, Memory, Toll
+from ..machine.levels import ComputeUnit, Fanout, Level, Machine, Memory
 from ..mapspace.limits.data import AxisLimit, BackLimit, Limit, Limits, LoopLimit, concerns
 from ..workload.einsum import Workload
 from ..workload.selectors import Selector, select
@@ -72,17 +72,13 @@ def machine_selectors(machine: Machine) -> list[tuple[str, Selector]]:
 
 
 def _of_level(level: Level) -> Iterator[tuple[str, Selector]]:
-    if isinstance(level, Memory):
-        yield from ((key, getattr(level, key)) for key in ("must", "may", "backs"))
-        yield from (("widths", which) for which, _ in level.widths)
-    elif isinstance(level, Fanout):
-        yield from ((f"{axis.name}.{key}", which) for axis in level.axes for key, which in _of_axis(axis))
-    elif isinstance(level, Toll):
-        yield from (("down", level.down), ("up", level.up))
-        yield from (("widths", which) for which, _ in level.widths)
-    else:
+    if isinstance(level, Fanout):
+        keys = ("multicast", "reduce", "only_irrelevant_to")
+        yield from ((f"{axis.name}.{key}", getattr(axis, key)) for axis in level.axes for key in keys)
+        return
+    if isinstance(level, ComputeUnit):
         yield "stationary", level.stationary
-
-
-def _of_axis(axis: Axis) -> Iterator[tuple[str, Selector]]:
-    return ((key, getattr(axis, key)) for key in ("multicast", "reduce", "only_irrelevant_to"))
+        return
+    for key in ("must", "may", "backs") if isinstance(level, Memory) else ("down", "up"):
+        yield key, getattr(level, key)
+    yield from (("widths", which) for which, _ in level.widths)
