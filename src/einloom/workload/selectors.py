@@ -54,18 +54,7 @@ class Selector:
     @property
     def names(self) -> tuple[str, ...]:
         """All names in the expression, keywords included."""
-        found: list[str] = []
-
-        def walk(node: tuple[object, ...]) -> None:
-            if node[0] == "name":
-                found.append(str(node[1]))
-            else:
-                for child in node[1:]:
-                    assert isinstance(child, tuple)
-                    walk(child)
-
-        walk(self.tree)
-        return tuple(found)
+        return tuple(match[1] for match in _TOKEN.finditer(self.text) if match[1])
 
 
 @lru_cache(maxsize=4096)
