@@ -145,10 +145,6 @@ class Blame:
         earlier = self._quick(background | later, bool(later), first)
         return later | earlier
 
-    def _is_minimal(self, choice: Choice) -> bool:
-        """True if a mapping is known for the choice without any one of its members."""
-        return all(any(choice - {i} <= known.kept for known in self.known) for i in choice)
-
     def smallest(self, conflict: Choice) -> tuple[Choice, bool]:
         """A conflict with the fewest members, and whether that is proven. Raises Unfinished."""
         tried = 0
@@ -170,7 +166,7 @@ class Blame:
             constraint = self.candidates[i]
             run = None if known is None else known.run
             members.append(Member(where(constraint), said(self.problem, constraint), run))
-        minimal = self._is_minimal(choice)
+        minimal = all(member.without is not None for member in members)
         return Conflict(tuple(members), self._shown(choice), minimal, smallest and minimal)
 
     def _shown(self, choice: Choice) -> int:
