@@ -56,9 +56,7 @@ def measure(
     if len(shown) > MAX_EXPRESSION_LENGTH:
         raise SpecError(f"an expression may have at most {MAX_EXPRESSION_LENGTH} characters, this one has {len(shown)}")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            warnings.simplefilter("ignore", DeprecationWarning)
+        with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise SpecError(f"cannot read {shown!r} as a number or as arithmetic") from None

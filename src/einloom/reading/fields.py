@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import ConsequentError, unknown
+from ..errors import ConsequentError
 from .facts import ORIGIN, UNLIMITED, FactReader
 from .keys import Choice, Each, Either, Later, NameOf, Number, Plain, Record, Shape, Table, Written
 from .located import Located
@@ -110,8 +110,7 @@ def _known(view: Located, shape: NameOf) -> object:
     for name in found:
         if shape.names is not None and name not in shape.names:
             at = next(item for item in view.items() if item.name() == name) if view.is_list else view
-            with at.placed():
-                raise unknown(shape.what, name, shape.names)
+            raise at.unknown(shape.what, name, shape.names)
     return found if shape.several else found[0]
 
 
