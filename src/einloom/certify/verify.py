@@ -128,11 +128,8 @@ def _capacity(result: Result, cost: Cost) -> Check:
 
 def _prices(result: Result, cost: Cost) -> Iterator[Check]:
     claimed = result.cost
-    for name, mine, theirs in (
-        ("energy", cost.energy, claimed.energy),
-        ("latency", cost.latency, claimed.latency),
-        ("roofline", cost.roofline, claimed.roofline),
-    ):
+    for name in ("energy", "latency", "roofline"):
+        mine, theirs = getattr(cost, name), getattr(claimed, name)
         same = isclose(mine, theirs, rel_tol=SAME_NUMBER)
         yield _told(name, same, f"{mine!r}", f"the file says {theirs!r}, the mapping costs {mine!r}")
     parts = all(_same_rows(mine, theirs) for mine, theirs in zip(_tables(cost), _tables(claimed), strict=True))
@@ -212,10 +209,8 @@ def _front(result: Result) -> Iterator[Check]:
         if not reasons:
             reasons += space.outside(point.mapping)
             cost = evaluate(result.workload, result.machine, point.mapping, result.latency_rule)
-            for name, mine, theirs in (
-                ("energy", cost.energy, point.energy),
-                ("latency", cost.latency, point.latency),
-            ):
+            for name in ("energy", "latency"):
+                mine, theirs = getattr(cost, name), getattr(point, name)
                 if not isclose(mine, theirs, rel_tol=SAME_NUMBER):
                     reasons.append(f"{name} is {mine!r}, the file says {theirs!r}")
         yield Check("front", not reasons, "; ".join(reasons) or f"point {number} of {len(points)} is as it says")

@@ -119,11 +119,7 @@ def _checked(asked: Method, found: Result) -> Result:
     said = found.certificate or Certificate(Guarantee.NONE, found.value, 0.0, problem.mapspace.describe())
     cost = priced(problem, found.mapping, said.value)
     for point in found.front:
-        priced(
-            problem,
-            point.mapping,
-            problem.objective.value(priced(problem, point.mapping, point.energy * point.latency)),
-        )
+        priced(problem, point.mapping, point.energy * point.latency)
     if _STRENGTH.index(said.guarantee) > _STRENGTH.index(asked.guarantee):
         raise Defect(f"it promises {asked.guarantee.value!r}, and its certificate claims {said.guarantee.value!r}")
     return replace(found, cost=cost, certificate=certified(said))
