@@ -46,9 +46,8 @@ def so_far(asked: Problem, recorder: Recorder, method: str, ended: Ended) -> Res
         cost = priced(asked, recorder.best_mapping, float("inf") if said is None else said, or_less=True)
         value, space = asked.objective.value(cost), asked.mapspace.describe()
         certificate = certified(Certificate(Guarantee.BOUNDED, value, bound, space, recorder.counts))
-    trace = tuple(recorder.trace)
-    plain = Result.of(asked, recorder.best_mapping, cost, certificate=certificate, method=method)
-    return replace(plain, seconds=recorder.seconds, trace=trace, ended=ended)
+    plain = Result.of(asked, recorder.best_mapping, cost, certificate=certificate, method=method, trace=recorder.trace)
+    return replace(plain, seconds=recorder.seconds, ended=ended)
 
 
 def _nothing(asked: Problem, recorder: Recorder, method: str, why: Infeasible | BudgetExhausted) -> Unmapped:

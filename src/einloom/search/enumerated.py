@@ -30,15 +30,9 @@ class Enumerated:
             cost = priced(problem, found.mapping, found.value)
             for point in found.front:
                 priced(problem, point.mapping, point.energy * point.latency)
-            certificate = certified(
-                Certificate(
-                    Guarantee.OPTIMAL if found.complete else Guarantee.BOUNDED,
-                    found.value,
-                    found.value if found.complete else 0.0,
-                    problem.mapspace.describe(),
-                    {"trees": found.trees, "legal": found.legal},
-                )
-            )
+            guarantee, bound = (Guarantee.OPTIMAL, found.value) if found.complete else (Guarantee.BOUNDED, 0.0)
+            counts = {"trees": found.trees, "legal": found.legal}
+            certificate = certified(Certificate(guarantee, found.value, bound, problem.mapspace.describe(), counts))
             trace = watch.trace if isinstance(watch, Recorder) else ()
             seconds = time.monotonic() - start
             result = Result.of(

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from ...errors import Infeasible, SpecError
 from ...mapping.tree import Mapping
-from ...mapspace.ffm.rules import outside
 from ...mapspace.space import Space
 from ...problem import Budget, Certificate, Guarantee, Problem
 from ...result import Result
@@ -42,25 +41,16 @@ class Principles:
         start = time.monotonic()
         parts = checked(problem)
         with sound(self.name, problem):
-            asked = problem.workload, problem.machine, problem.mapspace
-            candidates = [tree for tree in _candidates(problem, parts) if not outside(*asked, tree)]
-            if not candidates:
+            found = [Result.of(problem, tree) for tree in _candidates(problem, parts) if not space.outside(tree)]
+            if not found:
                 raise Infeasible(f"{problem.machine.memories[1].name} is smaller than one value of each operand")
-            found = [(Result.of(problem, tree), tree) for tree in candidates]
-            best, tree = min(found, key=lambda pair: pair[0].value)
+            best = min(found, key=lambda one: one.value)
             watch.count("evaluated", len(found))
-            cost = priced(problem, tree, best.value)
+            tree, cost = best.mapping, priced(problem, best.mapping, best.value)
             bound = best.value if len(parts) == 1 else float(compulsory(problem))
-            optimal = bound == best.value
-            certificate = certified(
-                Certificate(
-                    Guarantee.OPTIMAL if optimal else Guarantee.BOUNDED,
-                    best.value,
-                    bound,
-                    problem.mapspace.describe(),
-                    {"evaluated": len(found)},
-                )
-            )
+            guarantee = Guarantee.OPTIMAL if bound == best.value else Guarantee.BOUNDED
+            described, counts = problem.mapspace.describe(), {"evaluated": len(found)}
+            certificate = certified(Certificate(guarantee, best.value, bound, described, counts))
             watch.incumbent(best.value, tree)
             watch.bound(bound)
         trace = watch.trace if isinstance(watch, Recorder) else ()
