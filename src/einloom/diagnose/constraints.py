@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from ..dataclass import dataclass
 from ..machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
-from ..mapspace.limits.data import AxisLimit, Limit
+from ..mapspace.limits.data import AxisLimit, Limit, Limits
 from ..problem import Problem
 from ..reading.units import format as with_unit
 from ..workload.einsum import Workload

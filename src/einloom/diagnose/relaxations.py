@@ -168,7 +168,8 @@ class _Ways:
         """The least number of fused loops that is enough."""
         now = self.problem.mapspace.max_fused_loops
         assert now is not None
-        most = max(_temporal(mapping, leaf.einsum) for leaf in leaves(mapping.nest))
+        nests = addressed_paths(mapping.nest).values()
+        most = max(sum(isinstance(node, Loop) and node.axis is None for _, node in nest) for nest in nests)
         refused: int | None = None
         for number in range(now + 1, most + 1):
             step = steps.fused_loops(self.problem, number)
@@ -214,10 +215,6 @@ def grain(problem: Problem, name: str) -> int:
     workload, memory = problem.workload, problem.machine.memory(name)
     widths = {memory.bits(workload, e.name, t) for e in workload.einsums for t in e.tensors}
     return gcd(*widths) * memory.capacity_share()
-
-
-def _temporal(mapping: Mapping, einsum: str) -> int:
-    return sum(isinstance(n, Loop) and n.axis is None for _, n in addressed_paths(mapping.nest)[einsum])
 
 
 def worded(changes: tuple[Change, ...]) -> str:

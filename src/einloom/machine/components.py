@@ -88,8 +88,6 @@ def numbers_of(found: MachineComponent, level: object, own: Mapping[str, Any], r
     """What the component's formulas give, each a number that the level's key may hold. Raises SpecError."""
     try:
         given = dict(found.numbers(level, own))
-    except SpecError:
-        raise
     except MISTAKES as error:
         raise SpecError(f"component {found.name} is broken: {type(error).__name__}: {error}") from error
     keys = {key.name: key.shape for key in record.keys}
