@@ -18,7 +18,7 @@ from ..dataclass import dataclass
 from ..errors import Infeasible
 from ..mapping.extents import addressed_paths
 from ..mapping.text import print_mapping
-from ..mapping.tree import Loop, Mapping, leaves
+from ..mapping.tree import Loop, Mapping
 from ..problem import Problem
 from . import edits as steps
 from .conflict import Blame, Choice
