@@ -432,13 +432,6 @@ class Lowering:
         output = [([] if i in dims else labels[i]) for i in range(rank) if keep or i not in dims]
         return self.einsum(listed, output, function, meaning, reduction, value)
 
-    def finish(self, view: View, label: str, meaning: Meaning, value: str | None = None) -> View:
-        """An elementwise map of the result of the last Einsum, as a map of its own; `simplify` absorbs it."""
-        return self.pointwise([view], "elementwise" if label not in KNOWN else label, meaning, value)
-
-
-KNOWN = frozenset("exp log sqrt rsqrt reciprocal neg abs square relu gelu silu sigmoid tanh mul".split())
-
 
 def _size(operand: StepOperand) -> int:
     return prod(rank.root().size for rank in operand.tensor.ranks)

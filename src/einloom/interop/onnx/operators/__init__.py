@@ -8,9 +8,11 @@ from types import MappingProxyType
 from ....errors import nearest
 from ..graph import OnnxNode
 from ..lower import Cut, Lowering, Refused
+from ..ranks import View
 from . import elementwise, products, reductions, views
 
-Lower = Callable[[Lowering, OnnxNode], None]
+Lower = Callable[[Lowering, OnnxNode], View | None]
+"""What the node's first value is; None if the function has put all of its values."""
 TABLE: Mapping[str, Lower] = MappingProxyType(
     {**views.TABLE, **elementwise.TABLE, **products.TABLE, **reductions.TABLE}
 )
@@ -58,6 +60,8 @@ def lower(pass_: Lowering, node: OnnxNode) -> None:
         if name and kind is None and name not in pass_.graph.constants:
             raise Refused(f"has {name!r:.80}, which is no tensor of numbers")
     try:
-        TABLE[node.operator](pass_, node)
+        view = TABLE[node.operator](pass_, node)
+        if view is not None:
+            pass_.put(node.outputs[0], view)
     except MALFORMED as error:  # attributes and numbers of inputs are whatever the file says
         raise Refused(f"{MALFORMED_WORDS}: {type(error).__name__}: {error!s:.100}") from error

@@ -12,6 +12,7 @@ import numpy as np
 from ..graph import OnnxNode
 from ..lower import Cut, Lowering
 from ..program import Array, Meaning
+from ..ranks import View
 
 _erf = np.vectorize(math.erf, otypes=[float])
 Make = Callable[[OnnxNode], Meaning]
@@ -153,16 +154,15 @@ MAPS: Mapping[str, tuple[str, Make]] = {
 }
 
 
-def _map(p: Lowering, node: OnnxNode) -> None:
+def _map(p: Lowering, node: OnnxNode) -> View:
     function, make = MAPS[node.operator]
     given = [name for name in node.inputs if name]
     if node.get("broadcast") is not None or node.get("axis") is not None:
         raise Cut("broadcasting of before opset 7")
-    views = [p.view(name) for name in given]
-    p.put(node.outputs[0], p.pointwise(views, function, make(node), node.outputs[0]))
+    return p.pointwise([p.view(name) for name in given], function, make(node), node.outputs[0])
 
 
-def _pow(p: Lowering, node: OnnxNode) -> None:
+def _pow(p: Lowering, node: OnnxNode) -> View:
     kind = p.graph.types[node.outputs[0]]
 
     def power(a: Sequence[Array]) -> Array:
@@ -171,13 +171,11 @@ def _pow(p: Lowering, node: OnnxNode) -> None:
     exponent = p.graph.constants.get(node.inputs[1])
     square = exponent is not None and exponent.size == 1 and float(exponent.reshape(-1)[0]) == 2
     if square and kind.kind == "f":
-        view = p.pointwise([p.view(node.inputs[0])], "square", lambda a: a[0] * a[0], node.outputs[0])
-    else:
-        view = p.pointwise([p.view(name) for name in node.inputs], "elementwise", power, node.outputs[0])
-    p.put(node.outputs[0], view)
+        return p.pointwise([p.view(node.inputs[0])], "square", lambda a: a[0] * a[0], node.outputs[0])
+    return p.pointwise([p.view(name) for name in node.inputs], "elementwise", power, node.outputs[0])
 
 
-def _clip(p: Lowering, node: OnnxNode) -> None:
+def _clip(p: Lowering, node: OnnxNode) -> View:
     low, high = node.get("min"), node.get("max")
     names = [name if len(node.inputs) > i + 1 and (name := node.inputs[i + 1]) else "" for i in range(2)]
     given = [name for name in names if name]
@@ -193,10 +191,10 @@ def _clip(p: Lowering, node: OnnxNode) -> None:
     six = len(given) == 2 and all(v is not None and v.size == 1 for v in values)
     relu6 = (six and [float(v.reshape(-1)[0]) for v in values if v is not None] == [0, 6]) or (low, high) == (0, 6)
     views = [p.view(name) for name in (node.inputs[0], *given)]
-    p.put(node.outputs[0], p.pointwise(views, "relu6" if relu6 else "elementwise", clip, node.outputs[0]))
+    return p.pointwise(views, "relu6" if relu6 else "elementwise", clip, node.outputs[0])
 
 
-def _batch_norm(p: Lowering, node: OnnxNode) -> None:
+def _batch_norm(p: Lowering, node: OnnxNode) -> View:
     if node.get("training_mode", 0) or any(node.outputs[1:]):
         raise Cut("BatchNormalization in training mode")
     epsilon = node.get("epsilon", 1e-5)
@@ -208,10 +206,10 @@ def _batch_norm(p: Lowering, node: OnnxNode) -> None:
         value, scale, bias, mean, variance = a
         return scale * (value - mean) / np.sqrt(variance + epsilon) + bias
 
-    p.put(node.outputs[0], p.pointwise([x, *rest], "elementwise", normal, node.outputs[0]))
+    return p.pointwise([x, *rest], "elementwise", normal, node.outputs[0])
 
 
-def _trilu(p: Lowering, node: OnnxNode) -> None:
+def _trilu(p: Lowering, node: OnnxNode) -> View:
     view = p.view(node.inputs[0])
     k = 0
     if len(node.inputs) > 1 and node.inputs[1]:
@@ -220,14 +218,10 @@ def _trilu(p: Lowering, node: OnnxNode) -> None:
     ones = np.ones(view.shape[-2:], bool)
     mask = p.made(np.triu(ones, k) if node.get("upper", 1) else np.tril(ones, k), "mask")
     zero = p.graph.types[node.outputs[0]].type(0)
-
-    def masked(a: Sequence[Array]) -> Array:
-        return np.where(a[1], a[0], zero)
-
-    p.put(node.outputs[0], p.pointwise([view, mask], "elementwise", masked, node.outputs[0]))
+    return p.pointwise([view, mask], "elementwise", lambda a: np.where(a[1], a[0], zero), node.outputs[0])
 
 
-TABLE: Mapping[str, Callable[[Lowering, OnnxNode], None]] = MappingProxyType(
+TABLE: Mapping[str, Callable[[Lowering, OnnxNode], View]] = MappingProxyType(
     {
         **dict.fromkeys(MAPS, _map),
         "Pow": _pow,

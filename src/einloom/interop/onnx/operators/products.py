@@ -13,8 +13,8 @@ from ..ranks import View
 from .views import permuted
 
 
-def _matmul(p: Lowering, node: OnnxNode) -> None:
-    p.put(node.outputs[0], matmul(p, p.view(node.inputs[0]), p.view(node.inputs[1]), node.outputs[0]))
+def _matmul(p: Lowering, node: OnnxNode) -> View:
+    return matmul(p, p.view(node.inputs[0]), p.view(node.inputs[1]), node.outputs[0])
 
 
 def matmul(p: Lowering, left: View, right: View, value: str | None) -> View:
@@ -32,7 +32,7 @@ def matmul(p: Lowering, left: View, right: View, value: str | None) -> View:
     return p.einsum([(left, labels(left, first)), (right, labels(right, second))], output, value=value)
 
 
-def _gemm(p: Lowering, node: OnnxNode) -> None:
+def _gemm(p: Lowering, node: OnnxNode) -> View:
     alpha, beta = node.get("alpha", 1.0), node.get("beta", 1.0)
     left = permuted(p.view(node.inputs[0]), [1, 0] if node.get("transA", 0) else [0, 1])
     right = permuted(p.view(node.inputs[1]), [1, 0] if node.get("transB", 0) else [0, 1])
@@ -44,10 +44,8 @@ def _gemm(p: Lowering, node: OnnxNode) -> None:
         def scaled(a: Sequence[Array]) -> Array:
             return alpha * a[0] + beta * a[1]
 
-        view = p.pointwise([view, p.view(node.inputs[2])], "add", scaled, node.outputs[0])
-    elif not plain:
-        view = p.finish(view, "mul", lambda a: alpha * a[0], node.outputs[0])
-    p.put(node.outputs[0], view)
+        return p.pointwise([view, p.view(node.inputs[2])], "add", scaled, node.outputs[0])
+    return view if plain else p.pointwise([view], "mul", lambda a: alpha * a[0], node.outputs[0])
 
 
 def windows(
@@ -98,7 +96,7 @@ def begin_pads(
     return found
 
 
-def _conv(p: Lowering, node: OnnxNode) -> None:
+def _conv(p: Lowering, node: OnnxNode) -> View:
     x, w = p.view(node.inputs[0]), p.view(node.inputs[1])
     groups = node.get("group", 1)
     batch, channels = x.shape[:2]
@@ -119,13 +117,13 @@ def _conv(p: Lowering, node: OnnxNode) -> None:
         [["b"], ["g", "o"], *positions],
         value=None if bias else node.outputs[0],
     )
-    if bias:
-        listed = p.reshaped(p.view(node.inputs[2]), [1, w.shape[0], *[1] * count])
-        view = p.pointwise([view, listed], "add", lambda a: a[0] + a[1], node.outputs[0])
-    p.put(node.outputs[0], view)
+    if not bias:
+        return view
+    listed = p.reshaped(p.view(node.inputs[2]), [1, w.shape[0], *[1] * count])
+    return p.pointwise([view, listed], "add", lambda a: a[0] + a[1], node.outputs[0])
 
 
-def _einsum(p: Lowering, node: OnnxNode) -> None:
+def _einsum(p: Lowering, node: OnnxNode) -> View:
     equation = re.sub(r"\s", "", node.get("equation", ""))
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
@@ -143,7 +141,7 @@ def _einsum(p: Lowering, node: OnnxNode) -> None:
         flat = [name for dim in names for name in dim]
         if len(set(flat)) != len(flat):
             raise Cut("an index that stands twice in one operand")
-    p.put(node.outputs[0], p.einsum(list(zip(views, listed, strict=True)), output, value=node.outputs[0]))
+    return p.einsum(list(zip(views, listed, strict=True)), output, value=node.outputs[0])
 
 
 def _labels(term: str, dims: int, rank: int) -> list[list[str]]:
@@ -154,6 +152,6 @@ def _labels(term: str, dims: int, rank: int) -> list[list[str]]:
     return [*[[c] for c in before], *[[f"e{i}"] for i in range(rank - own, rank)], *[[c] for c in after]]
 
 
-TABLE: Mapping[str, Callable[[Lowering, OnnxNode], None]] = MappingProxyType(
+TABLE: Mapping[str, Callable[[Lowering, OnnxNode], View]] = MappingProxyType(
     {"MatMul": _matmul, "Gemm": _gemm, "Conv": _conv, "Einsum": _einsum}
 )

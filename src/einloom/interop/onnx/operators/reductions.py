@@ -51,10 +51,10 @@ def _reduced(p: Lowering, x: View, dims: Sequence[int], how: Reducing, keep: boo
     if after is None and count == 1 and meaning is None:
         return p.reshaped(x, [size for i, size in enumerate(x.shape) if keep or i not in dims])
     view = p.reduce([x], dims, how.reduction, function, meaning, name, keep)
-    return view if after is None else p.finish(view, "elementwise", lambda a: after(a[0], count), value)
+    return view if after is None else p.pointwise([view], "elementwise", lambda a: after(a[0], count), value)
 
 
-def _reduce(p: Lowering, node: OnnxNode) -> None:
+def _reduce(p: Lowering, node: OnnxNode) -> View:
     x = p.view(node.inputs[0])
     axes = node.get("axes")
     if axes is None and len(node.inputs) > 1 and node.inputs[1]:
@@ -65,27 +65,25 @@ def _reduce(p: Lowering, node: OnnxNode) -> None:
     if p.graph.types[node.inputs[0]].kind == "b":
         raise Cut("a reduction of Boolean values")
     if not axes and node.get("noop_with_empty_axes", 0):
-        axes = []
         if REDUCTIONS[node.operator].before is None and node.operator != "ReduceLogSum":
-            p.put(node.outputs[0], x)
-            return
+            return x
         raise Cut("a reduction of no axes")
     dims = sorted({int(axis) % len(x.dims) for axis in axes}) if axes else list(range(len(x.dims)))
     how = REDUCTIONS[node.operator]
     if node.operator in ("ReduceMean", "ReduceMin") and p.graph.types[node.inputs[0]].kind in "iu":
         raise Cut("a reduction of integers that divides or negates")
-    p.put(node.outputs[0], _reduced(p, x, dims, how, bool(node.get("keepdims", 1)), node.outputs[0]))
+    return _reduced(p, x, dims, how, bool(node.get("keepdims", 1)), node.outputs[0])
 
 
-def _global(how: Reducing) -> Callable[[Lowering, OnnxNode], None]:
-    def lower(p: Lowering, node: OnnxNode) -> None:
+def _global(how: Reducing) -> Callable[[Lowering, OnnxNode], View]:
+    def lower(p: Lowering, node: OnnxNode) -> View:
         x = p.view(node.inputs[0])
-        p.put(node.outputs[0], _reduced(p, x, range(2, len(x.dims)), how, True, node.outputs[0]))
+        return _reduced(p, x, range(2, len(x.dims)), how, True, node.outputs[0])
 
     return lower
 
 
-def _pool(p: Lowering, node: OnnxNode) -> None:
+def _pool(p: Lowering, node: OnnxNode) -> View:
     if len(node.outputs) > 1 and node.outputs[1]:
         raise Refused("yields the places of its maxima")
     x = p.view(node.inputs[0])
@@ -97,15 +95,14 @@ def _pool(p: Lowering, node: OnnxNode) -> None:
     power = node.get("p", 2)
     match node.operator:
         case "MaxPool":
-            view = p.reduce([moved], dims, "max", value=node.outputs[0], keep=False)
+            return p.reduce([moved], dims, "max", value=node.outputs[0], keep=False)
         case "LpPool":
             view = p.reduce([moved], dims, "sum", "elementwise", lambda a: np.abs(a[0]) ** power, keep=False)
-            view = p.finish(view, "elementwise", lambda a: a[0] ** (1 / power), node.outputs[0])
+            return p.pointwise([view], "elementwise", lambda a: a[0] ** (1 / power), node.outputs[0])
         case _:
             view = p.reduce([moved], dims, "sum", keep=False)
             divisors = p.made(_divisors(node, x.shape[2:], kernel, spatial), "divisors")
-            view = p.pointwise([view, divisors], "div", lambda a: a[0] / a[1], node.outputs[0])
-    p.put(node.outputs[0], view)
+            return p.pointwise([view, divisors], "div", lambda a: a[0] / a[1], node.outputs[0])
 
 
 def _divisors(node: OnnxNode, sizes: Sequence[int], kernel: Sequence[int], spatial: Sequence[int]) -> Array:
@@ -123,7 +120,7 @@ def _divisors(node: OnnxNode, sizes: Sequence[int], kernel: Sequence[int], spati
     return counts if np.any(counts != counts.flat[0]) else np.array(counts.flat[0])
 
 
-def _softmax(p: Lowering, node: OnnxNode) -> None:
+def _softmax(p: Lowering, node: OnnxNode) -> View:
     x = p.view(node.inputs[0])
     shape = x.shape
     axis = node.get("axis", -1 if node.version >= 13 else 1) % max(len(shape), 1)
@@ -140,7 +137,7 @@ def _softmax(p: Lowering, node: OnnxNode) -> None:
         powers = p.pointwise([x, top], "elementwise", lambda a: np.exp(a[0] - a[1]))
         total = p.reduce([powers], kept)
         view = p.pointwise([powers, total], "div", lambda a: a[0] / a[1], out)
-    p.put(out, p.reshaped(view, shape))
+    return p.reshaped(view, shape)
 
 
 def normalised(
@@ -150,12 +147,12 @@ def normalised(
     epsilon = node.get("epsilon", 1e-5)
     count = prod(x.shape[dim] for dim in dims)
     if centred:
-        mean = p.finish(p.reduce([x], dims), "elementwise", lambda a: a[0] / count)
+        mean = p.pointwise([p.reduce([x], dims)], "elementwise", lambda a: a[0] / count)
         squares = p.reduce([x, mean], dims, "sum", "elementwise", lambda a: (a[0] - a[1]) ** 2)
     else:
         mean = None
         squares = p.reduce([x], dims, "sum", "square", lambda a: a[0] * a[0])
-    scale = p.finish(squares, "rsqrt", lambda a: 1 / np.sqrt(a[0] / count + epsilon))
+    scale = p.pointwise([squares], "rsqrt", lambda a: 1 / np.sqrt(a[0] / count + epsilon))
 
     def normal(a: Sequence[Array]) -> Array:
         left = list(a[2:]) if centred else list(a[1:])
@@ -194,7 +191,7 @@ def _instance_norm(p: Lowering, node: OnnxNode) -> None:
     _named(p, node.outputs[0], view)
 
 
-def _group_norm(p: Lowering, node: OnnxNode) -> None:
+def _group_norm(p: Lowering, node: OnnxNode) -> View:
     x = p.view(node.inputs[0])
     groups, channels = node.get("num_groups"), x.shape[1]
     split = p.reshaped(x, [x.shape[0], groups, channels // groups, *x.shape[2:]])
@@ -202,44 +199,43 @@ def _group_norm(p: Lowering, node: OnnxNode) -> None:
     shape = [1, groups, 1 if per_group else channels // groups, *[1] * (len(x.dims) - 2)]
     rest = [p.reshaped(p.view(name), shape) for name in node.inputs[1:3]]
     view, _, _ = normalised(p, node, split, range(2, len(split.dims)), rest)
-    p.put(node.outputs[0], p.reshaped(view, x.shape))
+    return p.reshaped(view, x.shape)
 
 
-def _mean_variance(p: Lowering, node: OnnxNode) -> None:
+def _mean_variance(p: Lowering, node: OnnxNode) -> View:
     x = p.view(node.inputs[0])
     dims = [axis % len(x.dims) for axis in node.get("axes", [0, 2, 3])]
     count = prod(x.shape[dim] for dim in dims)
-    mean = p.finish(p.reduce([x], dims), "elementwise", lambda a: a[0] / count)
+    mean = p.pointwise([p.reduce([x], dims)], "elementwise", lambda a: a[0] / count)
     squares = p.reduce([x, mean], dims, "sum", "elementwise", lambda a: (a[0] - a[1]) ** 2)
-    spread = p.finish(squares, "sqrt", lambda a: np.sqrt(a[0] / count) + 1e-9)
-    view = p.pointwise([x, mean, spread], "elementwise", lambda a: (a[0] - a[1]) / a[2], node.outputs[0])
-    p.put(node.outputs[0], view)
+    spread = p.pointwise([squares], "sqrt", lambda a: np.sqrt(a[0] / count) + 1e-9)
+    return p.pointwise([x, mean, spread], "elementwise", lambda a: (a[0] - a[1]) / a[2], node.outputs[0])
 
 
-def _lp_norm(p: Lowering, node: OnnxNode) -> None:
+def _lp_norm(p: Lowering, node: OnnxNode) -> View:
     x = p.view(node.inputs[0])
     power = node.get("p", 2)
     dims = [node.get("axis", -1) % len(x.dims)]
     total = p.reduce([x], dims, "sum", "elementwise", lambda a: np.abs(a[0]) ** power)
-    norm = p.finish(total, "elementwise", lambda a: a[0] ** (1 / power))
+    norm = p.pointwise([total], "elementwise", lambda a: a[0] ** (1 / power))
 
     def scaled(a: Sequence[Array]) -> Array:
         return np.divide(a[0], a[1], out=np.zeros_like(a[0] + a[1]), where=a[1] != 0)
 
-    p.put(node.outputs[0], p.pointwise([x, norm], "div", scaled, node.outputs[0]))
+    return p.pointwise([x, norm], "div", scaled, node.outputs[0])
 
 
-def _lrn(p: Lowering, node: OnnxNode) -> None:
+def _lrn(p: Lowering, node: OnnxNode) -> View:
     x = p.view(node.inputs[0])
     size, channels = node.get("size"), x.shape[1]
     alpha, beta, bias = node.get("alpha", 1e-4), node.get("beta", 0.75), node.get("bias", 1.0)
     moved = p.window(x, 1, size, 1, 1, (size - 1) // 2, channels)
     total = p.reduce([moved], [2], "sum", "square", lambda a: a[0] * a[0], keep=False)
-    norm = p.finish(total, "elementwise", lambda a: (bias + alpha / size * a[0]) ** beta)
-    p.put(node.outputs[0], p.pointwise([x, norm], "div", lambda a: a[0] / a[1], node.outputs[0]))
+    norm = p.pointwise([total], "elementwise", lambda a: (bias + alpha / size * a[0]) ** beta)
+    return p.pointwise([x, norm], "div", lambda a: a[0] / a[1], node.outputs[0])
 
 
-TABLE: Mapping[str, Callable[[Lowering, OnnxNode], None]] = MappingProxyType(
+TABLE: Mapping[str, Callable[[Lowering, OnnxNode], View | None]] = MappingProxyType(
     {
         **dict.fromkeys(REDUCTIONS, _reduce),
         "GlobalAveragePool": _global(REDUCTIONS["ReduceMean"]),

@@ -11,17 +11,17 @@ from ..lower import Boundary, Cut, Lowering
 from ..ranks import Var, View
 
 
-def _same(p: Lowering, node: OnnxNode) -> None:
-    p.put(node.outputs[0], p.view(node.inputs[0]))
+def _same(p: Lowering, node: OnnxNode) -> View:
+    return p.view(node.inputs[0])
 
 
-def _dropout(p: Lowering, node: OnnxNode) -> None:
+def _dropout(p: Lowering, node: OnnxNode) -> View:
     if (len(node.outputs) > 1 and node.outputs[1]) or (len(node.inputs) > 2 and node.inputs[2]):
         raise Cut("Dropout in training mode")
-    _same(p, node)
+    return _same(p, node)
 
 
-def _cast(p: Lowering, node: OnnxNode) -> None:
+def _cast(p: Lowering, node: OnnxNode) -> View:
     source, target = (p.graph.types.get(name) for name in (node.inputs[0], node.outputs[0]))
     if source is None or target is None:
         raise Cut("a type that is not known")
@@ -30,21 +30,19 @@ def _cast(p: Lowering, node: OnnxNode) -> None:
         raise Cut(f"the narrow type {target}")
     narrows = (source.kind == "f" and target.kind in "biu") or target.kind == "b"
     if narrows or (source.kind in "iu" and target.kind in "iu" and target.itemsize < source.itemsize):
-        view = p.pointwise([p.view(node.inputs[0])], "elementwise", lambda a: a[0].astype(target), node.outputs[0])
-        p.put(node.outputs[0], view)
-    else:
-        _same(p, node)
+        return p.pointwise([p.view(node.inputs[0])], "elementwise", lambda a: a[0].astype(target), node.outputs[0])
+    return _same(p, node)
 
 
-def _reshape(p: Lowering, node: OnnxNode) -> None:
+def _reshape(p: Lowering, node: OnnxNode) -> View:
     """Every operator that keeps the row-major order: the shape is what inference says."""
-    p.put(node.outputs[0], p.reshaped(p.view(node.inputs[0]), p.shape(node.outputs[0])))
+    return p.reshaped(p.view(node.inputs[0]), p.shape(node.outputs[0]))
 
 
-def _transpose(p: Lowering, node: OnnxNode) -> None:
+def _transpose(p: Lowering, node: OnnxNode) -> View:
     view = p.view(node.inputs[0])
     order = node.get("perm", list(range(len(view.dims)))[::-1])
-    p.put(node.outputs[0], permuted(view, order))
+    return permuted(view, order)
 
 
 def permuted(view: View, order: Sequence[int]) -> View:
@@ -54,8 +52,8 @@ def permuted(view: View, order: Sequence[int]) -> View:
     return View(view.tensor, tuple(view.dims[i] for i in order), view.places)
 
 
-def _expand(p: Lowering, node: OnnxNode) -> None:
-    p.put(node.outputs[0], broadcast(p, p.view(node.inputs[0]), p.shape(node.outputs[0])))
+def _expand(p: Lowering, node: OnnxNode) -> View:
+    return broadcast(p, p.view(node.inputs[0]), p.shape(node.outputs[0]))
 
 
 def broadcast(p: Lowering, view: View, shape: Sequence[int]) -> View:
@@ -67,7 +65,7 @@ def broadcast(p: Lowering, view: View, shape: Sequence[int]) -> View:
     return View(view.tensor, tuple(dims), view.places)
 
 
-def _tile(p: Lowering, node: OnnxNode) -> None:
+def _tile(p: Lowering, node: OnnxNode) -> View:
     view = p.view(node.inputs[0])
     shape = p.shape(node.outputs[0])
     dims = []
@@ -75,7 +73,7 @@ def _tile(p: Lowering, node: OnnxNode) -> None:
         repeats = size // view.shape[i]
         extra = (Var(p.splitter.rank(repeats, (node.outputs[0], i, "tile"))),) if repeats > 1 else ()
         dims.append((*extra, *dim))
-    p.put(node.outputs[0], View(view.tensor, tuple(dims), view.places))
+    return View(view.tensor, tuple(dims), view.places)
 
 
 def _ints(p: Lowering, node: OnnxNode, place: int, attribute: str) -> list[int] | None:
@@ -90,7 +88,7 @@ def _ints(p: Lowering, node: OnnxNode, place: int, attribute: str) -> list[int] 
     return [int(i) for i in value.reshape(-1)]
 
 
-def _slice(p: Lowering, node: OnnxNode) -> None:
+def _slice(p: Lowering, node: OnnxNode) -> View:
     view = p.view(node.inputs[0])
     starts, ends = _ints(p, node, 1, "starts"), _ints(p, node, 2, "ends")
     assert starts is not None and ends is not None
@@ -102,7 +100,7 @@ def _slice(p: Lowering, node: OnnxNode) -> None:
         if not len(taken):
             raise Cut("a slice of nothing")
         view = p.sliced(view, dim, taken.start, taken.step if len(taken) > 1 else 1, len(taken))
-    p.put(node.outputs[0], view)
+    return view
 
 
 def _split(p: Lowering, node: OnnxNode) -> None:
@@ -116,7 +114,7 @@ def _split(p: Lowering, node: OnnxNode) -> None:
         start += length
 
 
-def _gather(p: Lowering, node: OnnxNode) -> None:
+def _gather(p: Lowering, node: OnnxNode) -> View:
     table, chosen = node.inputs[:2]
     if chosen not in p.graph.constants:
         raise Boundary(f"rows of {table} that {chosen} chooses")
@@ -130,54 +128,48 @@ def _gather(p: Lowering, node: OnnxNode) -> None:
     if step < 1 or flat != list(range(flat[0], flat[0] + step * len(flat), step)):
         raise Cut("rows in an order that is no range")
     view = p.sliced(view, dim, flat[0], step, len(flat))
-    if indices.ndim == 1:
-        p.put(node.outputs[0], view)
-        return
-    p.put(node.outputs[0], p.reshaped(view, p.shape(node.outputs[0])))
+    return view if indices.ndim == 1 else p.reshaped(view, p.shape(node.outputs[0]))
 
 
-def _depth_to_space(p: Lowering, node: OnnxNode) -> None:
+def _depth_to_space(p: Lowering, node: OnnxNode) -> View:
     n, c, h, w = p.shape(node.inputs[0])
     b = node.get("blocksize")
     crd = node.get("mode", "DCR") == "CRD"
     parts = [n, c // b**2, b, b, h, w] if crd else [n, b, b, c // b**2, h, w]
     view = p.reshaped(p.view(node.inputs[0]), parts)
     order = [0, 1, 4, 2, 5, 3] if crd else [0, 3, 4, 1, 5, 2]
-    p.put(node.outputs[0], p.reshaped(permuted(view, order), p.shape(node.outputs[0])))
+    return p.reshaped(permuted(view, order), p.shape(node.outputs[0]))
 
 
-def _space_to_depth(p: Lowering, node: OnnxNode) -> None:
+def _space_to_depth(p: Lowering, node: OnnxNode) -> View:
     n, c, h, w = p.shape(node.inputs[0])
     b = node.get("blocksize")
     view = p.reshaped(p.view(node.inputs[0]), [n, c, h // b, b, w // b, b])
     order = [0, 1, 3, 5, 2, 4] if node.get("mode", "DCR") == "CRD" else [0, 3, 5, 1, 2, 4]
-    p.put(node.outputs[0], p.reshaped(permuted(view, order), p.shape(node.outputs[0])))
+    return p.reshaped(permuted(view, order), p.shape(node.outputs[0]))
 
 
-def _concat(p: Lowering, node: OnnxNode) -> None:
+def _concat(p: Lowering, node: OnnxNode) -> View:
     """Several tensors one behind the other are written as parts of one."""
     given = [name for name in node.inputs if name]
     shape = p.shape(node.outputs[0])
     if len(given) == 1:
-        _same(p, node)
-        return
+        return _same(p, node)
     dim, parts, start = node.get("axis", 0) % len(shape), [], 0
     for name in given:
         view = p.view(name)
         parts.append((view, [start if d == dim else 0 for d in range(len(shape))]))
         start += view.shape[dim]
-    p.put(node.outputs[0], p.parts(node.outputs[0], parts))
+    return p.parts(node.outputs[0], parts)
 
 
-def _pad(p: Lowering, node: OnnxNode) -> None:
+def _pad(p: Lowering, node: OnnxNode) -> View:
     """A constant around a tensor is there from the start; the tensor is written as a part."""
     pads = _ints(p, node, 1, "pads") or []
     if not any(pads) and p.shape(node.inputs[0]) == p.shape(node.outputs[0]):
-        _same(p, node)
-        return
+        return _same(p, node)
     shape = p.shape(node.outputs[0])
     mode = node.get("mode", "constant")
-    mode = mode.decode() if isinstance(mode, bytes) else mode
     axes = [axis % len(shape) for axis in _ints(p, node, 3, "axes") or range(len(shape))]
     if mode != "constant" or any(pad < 0 for pad in pads) or len(pads) != 2 * len(axes):
         raise Cut(f"padding by {mode!r}" if mode != "constant" else "padding that takes away")
@@ -185,21 +177,18 @@ def _pad(p: Lowering, node: OnnxNode) -> None:
     fill = float(node.get("value", 0.0)) if value is None else float(value.reshape(-1)[0])
     before = dict(zip(axes, pads, strict=False))
     starts = [before.get(d, 0) for d in range(len(shape))]
-    p.put(node.outputs[0], p.parts(node.outputs[0], [(p.view(node.inputs[0]), starts)], fill))
+    return p.parts(node.outputs[0], [(p.view(node.inputs[0]), starts)], fill)
 
 
-def _resize(p: Lowering, node: OnnxNode) -> None:
+def _resize(p: Lowering, node: OnnxNode) -> View:
     """The nearest value at an integer scale is each value written several times; other resolutions are cut."""
     before, after = p.shape(node.inputs[0]), p.shape(node.outputs[0])
     if before == after:
-        _same(p, node)
-        return
-    words = [node.get(name, default) for name, default in _NEAREST]
-    mode, place, rounds = (word.decode() if isinstance(word, bytes) else word for word in words)
-    nearest = (place.endswith("half_pixel") and rounds.startswith("round")) or (place, rounds) == (
-        "asymmetric",
-        "floor",
-    )
+        return _same(p, node)
+    mode, place = node.get("mode", "nearest"), node.get("coordinate_transformation_mode", "half_pixel")
+    rounds = node.get("nearest_mode", "round_prefer_floor")
+    first = place == "asymmetric" and rounds == "floor"
+    nearest = first or (place.endswith("half_pixel") and rounds.startswith("round"))
     at = 1 if node.version < 11 else 2
     scales = p.constant(node.inputs[at]) if len(node.inputs) > at and node.inputs[at] else None
     uneven = scales is not None and bool((scales != scales.round()).any())
@@ -211,17 +200,10 @@ def _resize(p: Lowering, node: OnnxNode) -> None:
         repeated = Var(p.splitter.rank(after[d] // before[d], (node.outputs[0], d, "resize")))
         dims[d] = (*dims[d], repeated)
     wide = View(view.tensor, tuple(dims), view.places)
-    p.put(node.outputs[0], p.parts(node.outputs[0], [(wide, [0] * len(after))], joined=scaled))
+    return p.parts(node.outputs[0], [(wide, [0] * len(after))], joined=scaled)
 
 
-_NEAREST = (
-    ("mode", "nearest"),
-    ("coordinate_transformation_mode", "half_pixel"),
-    ("nearest_mode", "round_prefer_floor"),
-)
-
-
-TABLE: Mapping[str, Callable[[Lowering, OnnxNode], None]] = MappingProxyType(
+TABLE: Mapping[str, Callable[[Lowering, OnnxNode], View | None]] = MappingProxyType(
     {
         "Identity": _same,
         "Dropout": _dropout,
