@@ -25,6 +25,7 @@ from .ranks import (
     refinement,
     unite,
     weighted,
+    whole,
 )
 
 Labels = Sequence[Sequence[str]]
@@ -68,22 +69,12 @@ class Lowering:
 
     def read(self, name: str, constant: bool = False) -> None:
         """Make a value an input of the cascade."""
-        shape = self.shape(name)
-        self.views[name] = self.stored(name, [[size] for size in shape], self.graph.bits.get(name, 32), constant)
+        self.views[name] = self.stored(name, self.shape(name), self.graph.bits.get(name, 32), constant)
 
-    def stored(
-        self, name: str, sizes: Sequence[Sequence[int]], bits: int, constant: bool = False, data: object = None
-    ) -> View:
-        """A tensor that no Einsum writes, and the view of all of it. sizes: of the parts of every dimension."""
-        dims: list[tuple[Var, ...]] = []
-        ranks = []
-        for i, parts in enumerate(sizes):
-            new = [self.splitter.rank(size, (name, i, j)) for j, size in enumerate(parts) if size > 1]
-            ranks += new
-            dims.append(tuple(Var(rank) for rank in new))
-        tensor = Stored(name, tuple(ranks), bits, constant, name, data)
-        places = [(rank, Affine(((var, 1),))) for rank, var in zip(ranks, (v for d in dims for v in d), strict=True)]
-        return View(tensor, tuple(dims), tuple(places))
+    def stored(self, name: str, shape: Sequence[int], bits: int, constant: bool = False, data: object = None) -> View:
+        """A tensor that no Einsum writes, and the view of all of it."""
+        dims = [(Var(self.splitter.rank(size, (name, i))),) if size > 1 else () for i, size in enumerate(shape)]
+        return whole(Stored(name, tuple(axis.rank for dim in dims for axis in dim), bits, constant, name, data), dims)
 
     def view(self, name: str) -> View:
         """The view of a value; a constant or control value becomes an input of the cascade when it is first read."""
@@ -98,8 +89,7 @@ class Lowering:
     def made(self, value: np.ndarray, hint: str) -> View:
         """A constant that the importer makes, such as the divisors of an average."""
         self.labels += 1
-        name = f"{self.node.outputs[0]}_{hint}"
-        return self.stored(name, [[size] for size in value.shape], 32, True, value)
+        return self.stored(f"{self.node.outputs[0]}_{hint}", value.shape, 32, True, value)
 
     def put(self, name: str, view: View) -> None:
         """What a node yields. Raises Cut if it does not have the shape that the graph says."""
@@ -135,7 +125,7 @@ class Lowering:
         self.labels += 1
         base = view.tensor.base
         name = f"{self.node.outputs[0] or self.node.name}_view{self.labels}"
-        found = self.stored(name, [[size] for size in shape], base.bits, base.constant)
+        found = self.stored(name, shape, base.bits, base.constant)
         found.tensor.value, found.tensor.of = None, base
         return found
 
@@ -214,14 +204,37 @@ class Lowering:
         meaning: Meaning | None = None,
         reduction: Reduction = "sum",
         value: str | None = None,
-        sizes: Mapping[str, int] | None = None,
     ) -> View:
         """One Einsum: operands with labelled dimensions, the output's labels; what the output lacks is reduced.
 
         meaning: of a map; a product without it. value: the ONNX value that the result is. A dimension of size 1 is
         broadcast. Raises Uneven if two factorisations of one label have no common refinement.
         """
-        views, runs = self._matched(operands, sizes or {})
+        read, variables = self._read(operands)
+        dims = [[var for label in labels for var in variables.get(label, ())] for labels in output]
+        kept = tuple(var for dim in dims for var in dim)
+        name = value or f"{self.node.outputs[0] or self.node.name}_{len(self.program.steps)}"
+        bits = self.graph.bits.get(value or self.node.outputs[0], 32)
+        if bits == 1 and value is None:
+            bits = max(operand.tensor.bits for operand in read)
+        tensor = Stored(name, tuple(var.rank for var in kept), bits, value=value)
+        constants: list[StepOperand] = []
+        if meaning is not None:
+            points = prod(var.size for vs in variables.values() for var in vs)
+            constants = [o for o in read if o.tensor.constant and prod(o.tensor.sizes) * MOVED <= points]
+            if len(constants) == len(read):
+                del constants[0]
+            moved = [o for o in read if o not in constants]
+            order = [*moved, *constants]
+            meaning, read = _reordered(meaning, [order.index(o) for o in read]), moved
+        step = Step(tensor, kept, tuple(read), tuple(constants), function, meaning, reduction)
+        step.labels, step.group = (self.node.operator,), self.node.group
+        self.program.steps.append(step)
+        return whole(tensor, [[Var(var.rank) for var in dim] for dim in dims])
+
+    def _read(self, operands: Sequence[tuple[View, Labels]]) -> tuple[list[StepOperand], dict[str, tuple[Var, ...]]]:
+        """What an Einsum reads, and its rank variables by label."""
+        views, runs = self._matched(operands)
         variables: dict[str, tuple[Var, ...]] = {}
         tables: list[dict[Var, Affine]] = []
         for run in runs:
@@ -239,13 +252,11 @@ class Lowering:
             StepOperand(view.tensor, tuple((rank, affine.put(table)) for rank, affine in view.places))
             for view, table in zip(views, tables, strict=True)
         ]
-        return self._step(read, variables, output, function, meaning, reduction, value)
+        return read, variables
 
-    def _matched(
-        self, operands: Sequence[tuple[View, Labels]], sizes: Mapping[str, int]
-    ) -> tuple[list[View], list[dict[str, tuple[Var, ...]]]]:
+    def _matched(self, operands: Sequence[tuple[View, Labels]]) -> tuple[list[View], list[dict[str, tuple[Var, ...]]]]:
         """The operands with axes split alike wherever they share a label."""
-        extents: dict[str, int] = dict(sizes)
+        extents: dict[str, int] = {}
         for view, labels in operands:
             for dim, (names, size) in enumerate(zip(labels, view.shape, strict=True)):
                 if len(names) == 1 and size > 1 and extents.setdefault(names[0], size) != size:
@@ -256,8 +267,8 @@ class Lowering:
             for n, (_, labels) in enumerate(operands):
                 run: dict[str, tuple[Var, ...]] = {}
                 for dim, names in enumerate(labels):
-                    whole = views[n].shape[dim] == 1
-                    wanted = [1 if whole else extents.get(name, 1) for name in names]
+                    single = views[n].shape[dim] == 1
+                    wanted = [1 if single else extents.get(name, 1) for name in names]
                     views[n], parts = self.regrouped(views[n], [dim], wanted)
                     run.update(zip(names, parts, strict=True))
                 found.append(run)
@@ -300,43 +311,6 @@ class Lowering:
             if [axis.size for axis in runs[n][label]] != first:
                 views[n] = self.seen(views[n], views[n].shape)
 
-    def _step(
-        self,
-        read: Sequence[StepOperand],
-        variables: Mapping[str, tuple[Var, ...]],
-        output: Labels,
-        function: str,
-        meaning: Meaning | None,
-        reduction: Reduction,
-        value: str | None,
-    ) -> View:
-        """The Einsum of these accesses, added to the program; the view of its output."""
-        dims = [[var for label in labels for var in variables.get(label, ())] for labels in output]
-        kept = tuple(var for dim in dims for var in dim)
-        name = value or f"{self.node.outputs[0] or self.node.name}_{len(self.program.steps)}"
-        bits = self.graph.bits.get(value or self.node.outputs[0], 32)
-        if bits == 1 and value is None:
-            bits = max(operand.tensor.bits for operand in read)
-        tensor = Stored(name, tuple(var.rank for var in kept), bits, value=value)
-        constants: tuple[StepOperand, ...] = ()
-        if meaning is not None:
-            points = prod(var.size for vs in variables.values() for var in vs)
-            small = [o.tensor.constant and _size(o) * MOVED <= points for o in read]
-            if all(small):
-                small[0] = False
-            order = [o for o, s in zip(read, small, strict=True) if not s] + [
-                o for o, s in zip(read, small, strict=True) if s
-            ]
-            meaning = _reordered(meaning, [order.index(o) for o in read])
-            constants = tuple(o for o, s in zip(read, small, strict=True) if s)
-            read = [o for o, s in zip(read, small, strict=True) if not s]
-        step = Step(tensor, kept, tuple(read), constants, function, meaning, reduction)
-        step.labels, step.group = (self.node.operator,), self.node.group
-        self.program.steps.append(step)
-        axes = [[Var(var.rank) for var in dim] for dim in dims]
-        places = zip(tensor.ranks, (axis for dim in axes for axis in dim), strict=True)
-        return View(tensor, tuple(map(tuple, axes)), tuple((rank, Affine(((axis, 1),))) for rank, axis in places))
-
     def parts(
         self,
         value: str,
@@ -355,30 +329,22 @@ class Lowering:
             (view, [[f"i{d}_{n}" if d in cut else f"i{d}"] for d in range(len(shape))])
             for n, (view, _) in enumerate(given)
         ]
-        views, runs = self._matched(listed, {})
+        views, runs = self._matched(listed)
         ranks: dict[int, tuple[Rank, ...]] = {}
         for d, size in enumerate(shape):
             if d in cut:
-                whole = self.splitter.rank(size, (value, d, "parts"))
-                whole.lock()
-                ranks[d] = (whole,)
+                ranks[d] = (self.splitter.rank(size, (value, d, "parts")),)
+                ranks[d][0].lock()
             else:
                 ranks[d] = tuple(axis.rank for axis in runs[0][f"i{d}"])
-        tensor = Stored(
-            value,
-            tuple(rank for d in ranks for rank in ranks[d]),
-            self.graph.bits.get(value, 32),
-            value=value,
-            fill=fill,
-        )
+        every = tuple(rank for d in ranks for rank in ranks[d])
+        tensor = Stored(value, every, self.graph.bits.get(value, 32), value=value, fill=fill)
         before = len(self.program.steps)
         for n, (_, starts) in enumerate(given):
             axes = [runs[n][names[0]] for names in listed[n][1]]
             self._part(tensor, views[n], axes, ranks, {d: starts[d] for d in cut})
         self.program.steps[before].labels = (self.node.operator,)  # one operator, however many parts
-        dims = [tuple(Var(rank) for rank in ranks[d]) for d in range(len(shape))]
-        every = zip(tensor.ranks, (axis for dim in dims for axis in dim), strict=True)
-        return View(tensor, tuple(dims), tuple((rank, Affine(((axis, 1),))) for rank, axis in every))
+        return whole(tensor, [[Var(rank) for rank in ranks[d]] for d in range(len(shape))])
 
     def _part(
         self,
@@ -410,10 +376,7 @@ class Lowering:
 
     def pointwise(self, operands: Sequence[View], function: str, meaning: Meaning, value: str | None = None) -> View:
         """An elementwise map of operands that are broadcast as NumPy does."""
-        rank = max(len(view.dims) for view in operands)
-        labels = [[f"i{i}"] for i in range(rank)]
-        listed = [(view, labels[rank - len(view.dims) :]) for view in operands]
-        return self.einsum(listed, labels, function, meaning, value=value)
+        return self.reduce(operands, (), "sum", function, meaning, value)
 
     def reduce(
         self,
@@ -425,16 +388,12 @@ class Lowering:
         value: str | None = None,
         keep: bool = True,
     ) -> View:
-        """A reduction of these dimensions of operands that are broadcast against the first."""
-        rank = len(operands[0].dims)
+        """A reduction of these dimensions of operands that are broadcast as NumPy does."""
+        rank = max(len(view.dims) for view in operands)
         labels = [[f"i{i}"] for i in range(rank)]
         listed = [(view, labels[rank - len(view.dims) :]) for view in operands]
         output = [([] if i in dims else labels[i]) for i in range(rank) if keep or i not in dims]
         return self.einsum(listed, output, function, meaning, reduction, value)
-
-
-def _size(operand: StepOperand) -> int:
-    return prod(rank.root().size for rank in operand.tensor.ranks)
 
 
 def _reordered(meaning: Meaning, order: Sequence[int]) -> Meaning:

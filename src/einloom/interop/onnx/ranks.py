@@ -8,8 +8,7 @@ is locked: then only the view splits (``128*a+b`` on that rank). If it was split
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import field
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import prod
 from typing import TypeVar
 
@@ -270,13 +269,9 @@ class View:
     def shape(self) -> tuple[int, ...]:
         return tuple(prod(var.size for var in dim) for dim in self.dims)
 
-    def axes(self, dim: int) -> tuple[Var, ...]:
-        """The axes of a dimension as they are split by now."""
-        return tuple(leaf for var in self.dims[dim] for leaf in var.leaves())
-
     def normal(self) -> View:
         """The same with nothing but leaves."""
-        dims = tuple(self.axes(i) for i in range(len(self.dims)))
+        dims = tuple(tuple(leaf for var in dim for leaf in var.leaves()) for dim in self.dims)
         return View(self.tensor, dims, tuple(expanded(self.places)))
 
     def put(self, table: Mapping[Var, Affine], dims: Sequence[Sequence[Var]]) -> View:
@@ -290,12 +285,18 @@ class View:
         return View(self.tensor, tuple(tuple(dim) for dim in dims), tuple(places))
 
 
+def whole(tensor: Stored, dims: Sequence[Sequence[Var]]) -> View:
+    """All of a tensor, with an axis of these dimensions for each of its ranks."""
+    axes = zip(tensor.ranks, (axis for dim in dims for axis in dim), strict=True)
+    return View(tensor, tuple(map(tuple, dims)), tuple((rank, Affine(((axis, 1),))) for rank, axis in axes))
+
+
 @dataclass
 class Splitter:
     """Splits axes of views. locked: keys of the ranks that stay whole in this pass."""
 
     locked: frozenset[Hashable] = frozenset()
-    made: int = field(default=0)
+    made: int = 0
 
     def rank(self, size: int, key: Hashable, hint: str = "") -> Rank:
         """A new size class."""
@@ -316,13 +317,9 @@ class Splitter:
             if len(target) == len(axes):
                 break
             view = self._split(view, axes, target)
-        runs, left = [], list(axes)
-        for size in sizes:
-            run: list[Var] = []
-            while prod(axis.size for axis in run) < size:
-                run.append(left.pop(0))
-            runs.append(tuple(run))
-        return view, tuple(runs)
+        left = iter(axes)
+        runs = aligned([(size, size) for size in sizes], [axis.size for axis in axes])
+        return view, tuple(tuple(islice(left, len(run))) for _, run in runs)
 
     def _split(self, view: View, axes: Sequence[Var], target: Sequence[int]) -> View:
         """The view with these axes split; where a rank is locked, the view's axis alone."""
