@@ -235,7 +235,7 @@ def _digit_beside(right: Any) -> Replacement:
     """Who reads one digit of a tensor gets the next."""
 
     def written_apart(program: Any, step: Any, rank: int, size: int, accesses: Sequence[Any]) -> None:
-        for _, operand in accesses:
+        for operand in accesses:
             places = list(operand.places)
             places[rank] = (places[rank][0], Affine((), (places[rank][1].constant + 1) % size))
             operand.places = tuple(places)

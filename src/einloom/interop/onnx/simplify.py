@@ -7,11 +7,11 @@ C. A tensor that all readers take at constant digits of one rank is written by o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
-from ...dataclass import dataclass
 from .program import Array, Epilogue, GraphProgram, Meaning, Step, StepOperand
-from .ranks import Affine, Place, Stored, Var
+from .ranks import Affine, Stored, Var
 
 DIGITS = 8
 
@@ -20,17 +20,6 @@ def simplify(program: GraphProgram, operands: int | None = None) -> None:
     """Change the program in place. operands: no merge makes an Einsum of more operands than so many."""
     while _into_readers(program, operands) or _into_writers(program) or _by_digit(program):
         pass
-
-
-@dataclass(frozen=True)
-class _Uses:
-    readers: Mapping[Stored, Sequence[Step]]
-    writers: Mapping[Stored, Step]
-    outputs: frozenset[Stored]
-
-
-def _uses(program: GraphProgram) -> _Uses:
-    return _Uses(program.readers(), program.writers(), frozenset(program.outputs))
 
 
 def _bare(operand: StepOperand) -> tuple[Var, ...] | None:
@@ -43,11 +32,11 @@ def _bare(operand: StepOperand) -> tuple[Var, ...] | None:
 
 def _into_readers(program: GraphProgram, most: int | None) -> bool:
     """Rule A, wherever it applies; True if it did."""
-    uses = _uses(program)
+    readers, outputs = program.readers(), set(program.outputs)
     gone: set[Step] = set()
     for step in program.steps:
-        users = uses.readers.get(step.output, ())
-        if not step.pointwise or step.places or step.output in uses.outputs or len(users) != 1:
+        users = readers.get(step.output, ())
+        if not step.pointwise or step.places or step.output in outputs or len(users) != 1:
             continue
         reader = users[0]
         mine = [operand for operand in reader.operands if operand.tensor is step.output]
@@ -62,22 +51,13 @@ def _into_readers(program: GraphProgram, most: int | None) -> bool:
             copied = reader.function == "copy"
             reader.labels = (*reader.labels, *step.labels) if copied else (*step.labels, *reader.labels)
             alone = reader.function in ("", "copy") and not reader.reduced
-            reader.function = step.function if alone else "elementwise"
-            if not reader.function:
-                reader.function = "elementwise"
+            reader.function = (step.function if alone else "") or "elementwise"
             gone.add(step)
-            uses = _Uses({**uses.readers, **_moved(step, reader, uses)}, uses.writers, uses.outputs)
+            for operand in step.operands:  # who reads it now
+                users = [reader if user is step else user for user in readers[operand.tensor]]
+                readers[operand.tensor] = list(dict.fromkeys(users))
     program.steps = [step for step in program.steps if step not in gone]
     return bool(gone)
-
-
-def _moved(step: Step, reader: Step, uses: _Uses) -> dict[Stored, Sequence[Step]]:
-    """Who reads what `step` read, once it is part of `reader`."""
-    found: dict[Stored, Sequence[Step]] = {}
-    for operand in step.operands:
-        users = [reader if user is step else user for user in uses.readers[operand.tensor]]
-        found[operand.tensor] = list(dict.fromkeys(users))
-    return found
 
 
 def _merged(
@@ -123,21 +103,20 @@ def _composed(
 
 def _into_writers(program: GraphProgram) -> bool:
     """Rule B, wherever it applies; True if it did."""
-    uses = _uses(program)
-    writers = dict(uses.writers)
+    readers, writers, outputs = program.readers(), program.writers(), set(program.outputs)
     gone: set[Step] = set()
     for step in program.steps:
         if not step.pointwise or len(step.operands) != 1:
             continue
         operand = step.operands[0]
         writer, axes = writers.get(operand.tensor), _bare(operand)
-        alone = len(uses.readers[operand.tensor]) == 1 and operand.tensor not in uses.outputs
+        alone = len(readers[operand.tensor]) == 1 and operand.tensor not in outputs
         if writer is None or not alone or axes is None or set(axes) != set(step.variables):
             continue
-        table = {var: Affine(((mine, 1),)) for var, mine in zip(axes, writer.variables, strict=True)}
+        of_mine = dict(zip(axes, writer.variables, strict=True))
+        table = {var: Affine(((mine, 1),)) for var, mine in of_mine.items()}
         constants = tuple(constant.put(table) for constant in step.constants)
         assert step.meaning is not None
-        of_mine = dict(zip(axes, writer.variables, strict=True))
         writer.variables = tuple(of_mine[var] for var in step.variables)
         if writer.pointwise:
             writer.meaning = _after(writer, step.meaning, len(constants))
@@ -158,36 +137,27 @@ def _into_writers(program: GraphProgram) -> bool:
 
 def _after(writer: Step, meaning: Meaning, constants: int) -> Meaning:
     """The writer's function, then `meaning` of its result and the last `constants` arguments."""
-    first, count = writer.meaning, len(writer.operands) + len(writer.constants)
-    assert first is not None
-
-    def run(arrays: Sequence[Array]) -> Array:
-        return meaning([first(arrays[:count]), *arrays[count : count + constants]])
-
-    return run
+    count = len(writer.operands) + len(writer.constants)
+    return _composed(writer.meaning, range(count), meaning, [None, *range(count, count + constants)])
 
 
 def _by_digit(program: GraphProgram) -> bool:
     """Rule C for one tensor; True if it applied."""
-    uses = _uses(program)
-    for tensor, step in uses.writers.items():
-        if tensor in uses.outputs:
+    readers, outputs = program.readers(), set(program.outputs)
+    for tensor, step in program.writers().items():
+        operands = [o for reader in readers.get(tensor, ()) for o in reader.operands]
+        if tensor in outputs or any(o.tensor.of is tensor for o in operands):
             continue
-        readers = uses.readers.get(tensor, ())
-        if any(o.tensor.of is tensor for r in readers for o in r.operands):
-            continue
-        accesses = [(r, o) for r in readers for o in r.operands if o.tensor is tensor]
-        for rank, size in enumerate(r.root().size for r in tensor.ranks):
-            taken = [o.places[rank][1] for _, o in accesses]
+        accesses = [o for o in operands if o.tensor is tensor]
+        for rank, size in enumerate(tensor.sizes):
+            taken = [o.places[rank][1] for o in accesses]
             if size <= DIGITS and not any(a.terms for a in taken) and {a.constant for a in taken} == set(range(size)):
                 _written_apart(program, step, rank, size, accesses)
                 return True
     return False
 
 
-def _written_apart(
-    program: GraphProgram, step: Step, rank: int, size: int, accesses: Sequence[tuple[Step, StepOperand]]
-) -> None:
+def _written_apart(program: GraphProgram, step: Step, rank: int, size: int, accesses: Sequence[StepOperand]) -> None:
     """One Einsum per digit of this rank of the output."""
     var, tensor = step.variables[rank], step.output
     made: list[Step] = []
@@ -198,26 +168,13 @@ def _written_apart(
         epilogues = tuple(
             Epilogue(e.label, e.meaning, tuple(o.put(table) for o in e.constants)) for e in step.epilogues
         )
+        variables = step.variables[:rank] + step.variables[rank + 1 :]
+        operands, constants = (tuple(o.put(table) for o in read) for read in (step.operands, step.constants))
         made.append(
-            Step(
-                part,
-                step.variables[:rank] + step.variables[rank + 1 :],
-                tuple(o.put(table) for o in step.operands),
-                tuple(o.put(table) for o in step.constants),
-                step.function,
-                step.meaning,
-                step.reduction,
-                epilogues,
-                step.labels,
-                step.group,
-            )
+            replace(step, output=part, variables=variables, operands=operands, constants=constants, epilogues=epilogues)
         )
-    for _, operand in accesses:
+    for operand in accesses:
         operand.tensor = made[operand.places[rank][1].constant].output
-        operand.places = _without(operand.places, rank)
+        operand.places = operand.places[:rank] + operand.places[rank + 1 :]
     at = program.steps.index(step)
     program.steps[at : at + 1] = made
-
-
-def _without(places: Sequence[Place], rank: int) -> tuple[Place, ...]:
-    return (*places[:rank], *places[rank + 1 :])
