@@ -32,8 +32,7 @@ def interpret(program: GraphProgram, values: Mapping[str, Array]) -> dict[Stored
     for step in program.steps:
         array = _run(step, found, values)
         if step.places:
-            shape = [rank.root().size for rank in step.output.ranks]
-            whole = found.setdefault(step.output, np.full(shape, step.output.fill or 0.0))
+            whole = found.setdefault(step.output, np.full(step.output.sizes, step.output.fill or 0.0))
             whole[tuple(_index(affine, step.variables) for _, affine in step.places)] = array
         else:
             found[step.output] = array
@@ -75,9 +74,7 @@ def _difference(array: Array, reference: Array) -> float:
 
 def _stored(tensor: Stored, value: Array) -> Array:
     """The value of a tensor with ranks as its axes."""
-    if not tensor.select:
-        return np.asarray(value).reshape([rank.root().size for rank in tensor.ranks])
-    whole = [rank.root().size for rank in tensor.ranks]
+    whole = tensor.sizes
     for place, _, size in reversed(tensor.select):
         whole.insert(place, size)
     array = np.asarray(value).reshape(whole)
@@ -96,13 +93,9 @@ def _run(step: Step, found: Mapping[Stored, Array], values: Mapping[str, Array])
         neutral = 0.0 if step.reduction == "sum" else -np.inf
         arrays = [_array(o, points, found, values, neutral) for o in (*step.operands, *step.constants)]
         result = arrays[0] if step.meaning is None else step.meaning(arrays)
-        shape = tuple(var.size for var in points)
-        axes = tuple(i for i, var in enumerate(points) if var not in step.variables)
-        if axes:
-            whole = np.broadcast_to(result, shape)
-            result = whole.sum(axes) if step.reduction == "sum" else whole.max(axes)
-        else:
-            result = np.broadcast_to(result, shape)
+        result = np.broadcast_to(result, [var.size for var in points])
+        if axes := tuple(i for i, var in enumerate(points) if var not in step.variables):
+            result = result.sum(axes) if step.reduction == "sum" else result.max(axes)
     for epilogue in step.epilogues:
         constants = [_array(o, step.variables, found, values, 0.0) for o in epilogue.constants]
         result = np.broadcast_to(epilogue.meaning([result, *constants]), result.shape)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from math import prod
 
 from ...errors import SpecError
 from ...reading.facts import Fact
@@ -172,13 +171,3 @@ def _copies(source: Access, target: Access) -> bool:
 
 def _index(affine: Affine, table: Mapping[Var, str]) -> Index:
     return Index(tuple((table[var], coefficient) for var, coefficient in affine.terms), affine.constant)
-
-
-def multiplications(program: GraphProgram) -> int:
-    """Those of all products of the program."""
-    return sum(step.multiplications for step in program.steps)
-
-
-def moved_values(tensor: Stored) -> int:
-    """How many values a tensor has."""
-    return prod(rank.root().size for rank in tensor.ranks)

@@ -52,8 +52,6 @@ def widths(text: str, file: str) -> int | dict[str, int] | None:
         if match is None or not 1 <= int(match[2]) <= 4096:
             raise SpecError(f"bits {text!r:.60}: write a number, or weights=4,default=16", file=file)
         found[match[1] or "all"] = int(match[2])
-    if "all" in found:
-        if len(found) > 1:
-            raise SpecError(f"bits {text!r:.60}: write a number, or weights=4,default=16", file=file)
-        return found["all"]
-    return found
+    if "all" in found and len(found) > 1:
+        raise SpecError(f"bits {text!r:.60}: write a number, or weights=4,default=16", file=file)
+    return found.get("all", found)

@@ -12,6 +12,7 @@ import re
 import stat
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -224,12 +225,10 @@ def _strip(onnx: Any, proto: Any, kept: int) -> dict[str, Any]:
 
 def _values(onnx: Any, tensor: Any, kept: int) -> Any:
     """The values of a TensorProto; None if there are more than `kept`, or if they stand in another file."""
-    size = 1
     for dim in tensor.dims:
         if dim < 0:
             raise SpecError(f"tensor {tensor.name!r:.80} has a size of {dim}")
-        size *= dim
-    if size > kept or tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
+    if prod(tensor.dims) > kept or tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
         return None
     return onnx.numpy_helper.to_array(tensor)
 
@@ -238,9 +237,8 @@ def _node(onnx: Any, proto: Any, number: int, versions: Mapping[str, int]) -> On
     domain = "" if proto.domain in DOMAINS else proto.domain
     version = versions.get(proto.domain, versions.get(domain, 1))
     attributes = {item.name: _attribute(onnx, item) for item in proto.attribute}
-    name = proto.name or f"{proto.op_type}_{number}"
     return OnnxNode(
-        f"{name}#{number}" if not proto.name else name,
+        proto.name or f"{proto.op_type}_{number}#{number}",
         proto.op_type,
         domain,
         tuple(proto.input),
@@ -279,10 +277,7 @@ def _check_sizes(graph: Graph, file: str) -> None:
     """Refuse tensors that are empty or too large."""
     for node in graph.nodes:
         for name in (*node.inputs, *node.outputs):
-            size = 1
-            for dim in graph.shapes.get(name, ()):
-                size *= dim
-            if size > MAX_VALUES:
+            if prod(graph.shapes.get(name, ())) > MAX_VALUES:
                 raise SpecError(f"tensor {name!r:.80} of {node} has more than 2**40 values", file=file)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from math import prod
 from typing import Any, Literal
 
 from ...dataclass import dataclass
@@ -87,10 +88,7 @@ class Step:
         """Points of a product of at least two tensors that sums something, 0 for everything else."""
         if self.meaning is not None or len(self.operands) < 2:
             return 0
-        total = 1
-        for var in self.points:
-            total *= var.size
-        return total
+        return prod(var.size for var in self.points)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ...errors import SpecError, nearest
 from ...workload.einsum import Workload
 from ..bundle import Bundle
 from .check import NumbersChecked, compare, interpret
-from .emit import Emission, moved_values, multiplications
+from .emit import Emission
 from .graph import Array, Graph
 from .load import load
 from .program import GraphProgram
@@ -64,13 +64,13 @@ class ImportedModel:
     @cached_property
     def multiplications(self) -> tuple[int, int]:
         """Those of the graph's products, counted from its shapes alone, and those of the cascade's."""
-        return sum(counted(self.graph)), multiplications(self.program)
+        return sum(counted(self.graph)), sum(step.multiplications for step in self.program.steps)
 
     def report(self) -> str:
         """What the import did, for people."""
         nodes = ", ".join(f"{count:,} {fate}" for fate, count in self.program.nodes.items() if count)
-        counted, mapped = self.multiplications
-        share = f": {mapped / counted:.4g} of the graph's" if counted else ""
+        whole, mapped = self.multiplications
+        share = f": {mapped / whole:.4g} of the graph's" if whole else ""
         different = len({self.workload.form(name) for name in self.workload.names})
         lines = [
             f"{Path(self.file).name}: {sum(self.program.nodes.values()):,} nodes: {nodes}",
@@ -86,7 +86,7 @@ class ImportedModel:
         return "\n".join(lines) + "\n"
 
     def _share_cut(self) -> float:
-        moved = sum(moved_values(tensor) for tensor in dict.fromkeys(step.output for step in self.program.steps))
+        moved = sum(prod(tensor.sizes) for tensor in dict.fromkeys(step.output for step in self.program.steps))
         cut = sum(fate.values for fate in self.program.fates if fate.kind == "cut")
         return cut / (moved + cut) if moved + cut else 0.0
 
@@ -138,11 +138,10 @@ def imported_model(
     for name in boundary:
         if name not in names:
             raise SpecError(f"no node is called {name!r:.120}", file=graph.file, suggestion=nearest(name, names))
-    total = len(graph.nodes)
     found = program(graph, boundary)
-    folded = graph.folded
-    found.nodes = {"constant": folded, **found.nodes} if folded else found.nodes
-    assert sum(found.nodes.values()) == total + folded
+    if graph.folded:
+        found.nodes = {"constant": graph.folded, **found.nodes}
+    assert sum(found.nodes.values()) == len(graph.nodes) + graph.folded
     simplify(found, operands)
     found.alive()
     absorbed = Counter(
