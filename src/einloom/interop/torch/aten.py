@@ -43,6 +43,11 @@ def _of(operator: str, *names: str, **attributes: Any) -> Write:
     return lambda c: c.add(operator, *(c.tensor(name) for name in names), **attributes)
 
 
+def _with(operator: str, *names: str, **attributes: str) -> Write:
+    """As `_of`, with arguments as attributes: attribute = name of the argument."""
+    return lambda c: _of(operator, *names, **{key: c.get(name) for key, name in attributes.items()})(c)
+
+
 def _all(operator: str) -> Write:
     """Of all tensors; operators that are cut or refused by their names."""
     return lambda c: c.add(operator, *c.tensors)
@@ -93,15 +98,6 @@ def _boolean(operator: str, other: str) -> Write:
 
 def _two(first: str, second: str) -> Write:
     return lambda c: c.add(second, c.part(first, c.tensor(), shape=c.out))
-
-
-def _gelu(c: AtenCall) -> None:
-    c.add("Gelu", c.tensor(), approximate=c.get("approximate") or "none")
-
-
-def _alpha(operator: str, name: str) -> Write:
-    """Of the first argument, with a number as attribute."""
-    return lambda c: c.add(operator, c.tensor(), alpha=float(c.get(name)))
 
 
 def _softplus(c: AtenCall) -> None:
@@ -216,10 +212,6 @@ def _unbind(c: AtenCall) -> None:
             c.another(name, "Gather", x, c.constant(np.int64(i)), axis=dim)
 
 
-def _index_select(c: AtenCall) -> None:
-    c.add("Gather", c.tensor("self"), c.tensor("index"), axis=c.get("dim"))
-
-
 def _index(c: AtenCall) -> None:
     """Rows by one tensor of indices, as a Gather; anything else has no such form."""
     chosen = [(dim, index) for dim, index in enumerate(c.get("indices")) if index is not None]
@@ -319,10 +311,6 @@ def _variance(c: AtenCall) -> None:
     return c.add("Sqrt", c.part("Mul", total, scale, shape=c.out))
 
 
-def _softmax(operator: str) -> Write:
-    return lambda c: c.add(operator, c.tensor("self"), axis=c.get("dim"))
-
-
 def _scale_and_bias(c: AtenCall, size: int) -> list[str]:
     """Weight and bias of a norm, ones and zeros where it has none."""
     weight, bias = c.tensor("weight"), c.tensor("bias")
@@ -413,15 +401,11 @@ def _pool(operator: str) -> Write:
         }
         if len(c.shape(x)) == count + 2:
             return c.another(c.names[0], operator, x, **attributes)
-        out = c.part(operator, _batched(c, x), shape=(1, *c.out), **attributes)
+        batched = c.part("Reshape", x, shape=(1, *c.shape(x)))
+        out = c.part(operator, batched, shape=(1, *c.out), **attributes)
         return c.another(c.names[0], "Reshape", out)
 
     return run
-
-
-def _batched(c: AtenCall, x: str) -> str:
-    """A value without a batch, with a batch of one."""
-    return c.part("Reshape", x, shape=(1, *c.shape(x)))
 
 
 def _adaptive(operator: str, whole: str) -> Write:
@@ -572,8 +556,8 @@ TABLE: Mapping[str, Write] = MappingProxyType(
         **_names("min", _extreme("ReduceMin")),
         **_names("norm linalg_vector_norm", _norm),
         **_names("var std", _variance),
-        **_names("softmax _softmax _safe_softmax", _softmax("Softmax")),
-        **_names("log_softmax _log_softmax", _softmax("LogSoftmax")),
+        **_names("softmax _softmax _safe_softmax", _with("Softmax", "self", axis="dim")),
+        **_names("log_softmax _log_softmax", _with("LogSoftmax", "self", axis="dim")),
         **_names("batch_norm _native_batch_norm_legit_no_training", _batch_norm),
         **_names("conv1d conv2d conv3d convolution", _conv),
         **_names("max_pool1d max_pool2d max_pool3d max_pool2d_with_indices max_pool3d_with_indices", _pool("MaxPool")),
@@ -597,19 +581,17 @@ TABLE: Mapping[str, Write] = MappingProxyType(
         "pow": _of("Pow", "self", "exponent"),
         "rsqrt": _two("Sqrt", "Reciprocal"),
         "silu": _plain("Swish"),
-        "gelu": _gelu,
+        "gelu": _with("Gelu", "self", approximate="approximate"),
         "softplus": _softplus,
         "elu": _elu,
-        "celu": _alpha("Celu", "alpha"),
+        "celu": _with("Celu", "self", alpha="alpha"),
         "selu": _plain("Selu"),
-        "leaky_relu": _alpha("LeakyRelu", "negative_slope"),
+        "leaky_relu": _with("LeakyRelu", "self", alpha="negative_slope"),
         "hardsigmoid": _plain("HardSigmoid", alpha=1 / 6, beta=0.5),
         "prelu": _prelu,
         "glu": _glu,
         "relu6": _relu6,
-        "clamp": _of("Clip", "self", "min", "max"),
-        "clamp_min": _of("Clip", "self", "min", "max"),
-        "clamp_max": _of("Clip", "self", "min", "max"),
+        **_names("clamp clamp_min clamp_max", _of("Clip", "self", "min", "max")),
         "hardtanh": _of("Clip", "self", "min_val", "max_val"),
         "where": _of("Where", "condition", "self", "other"),
         "masked_fill": _of("Where", "mask", "value", "self"),
@@ -619,17 +601,15 @@ TABLE: Mapping[str, Write] = MappingProxyType(
         "select": _select,
         "unbind": _unbind,
         "embedding": _of("Gather", "weight", "indices", axis=0),
-        "index_select": _index_select,
+        "index_select": _with("Gather", "self", "index", axis="dim"),
         "index": _index,
         "cat": _cat,
         "stack": _stack,
         "roll": _roll,
         "constant_pad_nd": _pad,
-        "layer_norm": _layer_norm,
-        "native_layer_norm": _layer_norm,
+        **_names("layer_norm native_layer_norm", _layer_norm),
         "rms_norm": _rms_norm,
-        "group_norm": _group_norm,
-        "native_group_norm": _group_norm,
+        **_names("group_norm native_group_norm", _group_norm),
         "instance_norm": _instance_norm,
         "linear": _linear,
         "einsum": _einsum,

@@ -144,12 +144,10 @@ class AtenGraph:
 
     def _call(self, node: Any, write: Callable[[AtenCall], None]) -> None:
         value = node.meta.get("val")
-        if isinstance(value, self.torch.Tensor):
-            tensors: tuple[Any, ...] = (value,)
-        elif isinstance(value, (tuple, list)):
-            tensors = tuple(value)
-        else:
+        single = isinstance(value, self.torch.Tensor)
+        if not single and not isinstance(value, (tuple, list)):
             return  # an assertion
+        tensors = (value,) if single else tuple(value)
         if node.target is operator.getitem and node.args[0] not in self.data:
             self.values[node] = self.values[node.args[0]][node.args[1]]
             return
@@ -158,10 +156,8 @@ class AtenGraph:
         whole = f"{path}.{label}" if path and self._paths[path] > 1 else path or label
         name = self.unique(whole)
         read = {user.args[1] for user in node.users if user.target is operator.getitem}
-        single = isinstance(value, self.torch.Tensor)
-        names = tuple(
-            (name if single else f"{name}.{i}") if single or i in read or not i else "" for i in range(len(tensors))
-        )
+        apart = (f"{name}.{i}" if i in read or not i else "" for i in range(len(tensors)))
+        names = (name,) if single else tuple(apart)
         for each, tensor in zip(names, tensors, strict=True):
             if each and isinstance(tensor, self.torch.Tensor):
                 self.note(each, tensor)
