@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import field
+from math import prod
 from random import Random
+from re import findall
 
 from ...dataclass import dataclass
 from ...errors import SpecError
@@ -162,10 +164,8 @@ class GrowingCascade:
         ranks = 0 if self.chance("scalar", 0.4) else self.rng.choice((1, 1, 1, 2))
         prime = self.chance("unequal Einsums", 0.5) and "uneven tiles" not in self.on  # of which every tile is one
         large = prime and not any(max(s, default=1) > 9 for s in self.shapes.values())
-        shape = []
-        for i in range(ranks):
-            shape.append(self.rng.choice(LARGE) if large and i == 0 else self.rng.choice(self.extents))
-        self.shapes[tensor] = tuple(shape)
+        among = [LARGE if large and i == 0 else self.extents for i in range(ranks)]
+        self.shapes[tensor] = tuple(map(self.rng.choice, among))
         return tensor
 
     def operand(self, mine: dict[str, str], known: list[str]) -> None:
@@ -369,9 +369,7 @@ def built(data: Data) -> Workload:
 
 
 def _parts(text: str) -> list[str]:
-    for sign in "[],+()*=":
-        text = text.replace(sign, " ")
-    return text.split()
+    return findall(r"[^][,+()*=\s]+", text)
 
 
 def _bits(rng: Random, on: Collection[str], tensors: list[str]) -> object:
@@ -425,7 +423,4 @@ def _real(shape: tuple[int, ...]) -> list[int]:
 
 
 def _points(extents: Iterable[int]) -> int:
-    points = 1
-    for extent in extents:
-        points *= extent if extent < 100 else 2
-    return points
+    return prod(extent if extent < 100 else 2 for extent in extents)

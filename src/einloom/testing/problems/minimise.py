@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from dataclasses import replace
+from itertools import chain
+from re import findall
 from typing import Any
 
 from ...errors import EinloomError
@@ -48,39 +51,27 @@ def _shown(files: Files, shows: Shows) -> bool:
 
 
 def _smaller(files: Files) -> Iterator[Files]:
-    for workload in _fewer_einsums(files.workload):
-        yield Files(workload, files.machine, files.mapspace)
-    for i in range(len(files.machine["levels"])):
-        yield Files(files.workload, _without(files.machine, ("levels", i)), files.mapspace)
-    for mapspace in _fewer_keys(files.mapspace):
-        yield Files(files.workload, files.machine, mapspace)
-    for machine in _fewer_keys(files.machine):
-        yield Files(files.workload, machine, files.mapspace)
-    for workload in (*_fewer_keys(files.workload), *_smaller_ranks(files.workload)):
-        yield Files(_fitted(workload), files.machine, files.mapspace)
-    for machine in _smaller_numbers(files.machine):
-        yield Files(files.workload, machine, files.mapspace)
-    for workload in _smaller_numbers(files.workload):
-        yield Files(_fitted(workload), files.machine, files.mapspace)
-    for mapspace in _smaller_numbers(files.mapspace):
-        yield Files(files.workload, files.machine, mapspace)
-
-
-def _fewer_einsums(workload: Data) -> Iterator[Data]:
-    for i in range(len(workload["einsums"])):
-        yield _fitted(_without(workload, ("einsums", i)))
+    work, chip, space = files.workload, files.machine, files.mapspace
+    fewer: tuple[tuple[str, Iterator[Data]], ...] = (
+        ("workload", (_without(work, ("einsums", i)) for i in range(len(work["einsums"])))),
+        ("machine", (_without(chip, ("levels", i)) for i in range(len(chip["levels"])))),
+        ("mapspace", _fewer_keys(space)),
+        ("machine", _fewer_keys(chip)),
+        ("workload", chain(_fewer_keys(work), _smaller_ranks(work))),
+        ("machine", _smaller_numbers(chip)),
+        ("workload", _smaller_numbers(work)),
+        ("mapspace", _smaller_numbers(space)),
+    )
+    for name, found in fewer:
+        for data in found:
+            yield replace(files, **{name: _fitted(data) if name == "workload" else data})
 
 
 def _fitted(workload: Data) -> Data:
     """The workload without ranks and tensors that no Einsum has any more."""
     data = deepcopy(workload)
-    lenient = {**data, "ranks": data.get("ranks", {})}
-    for key in ("shapes", "outputs", "persistent", "initial"):
-        lenient.pop(key, None)
     text = " ".join(str(e["einsum"] if isinstance(e, dict) else e) for e in data["einsums"])
-    for sign in "[],+-()*=":
-        text = text.replace(sign, " ")
-    words = set(text.split())
+    words = set(findall(r"[^][,+\-()*=\s]+", text))
     words |= {view["of"] for name, view in data.get("views", {}).items() if name in words}
     if "ranks" in data:
         data["ranks"] = {v: n for v, n in data["ranks"].items() if v in words}
