@@ -171,7 +171,7 @@ def draw_with(want: Wanted, seed: int) -> DrawnProblem | None:
     best: DrawnProblem | None = None
     for attempt in range(ATTEMPTS):
         rng = Random(f"problem {seed} {attempt}")
-        for files in _files(rng, want.at(attempt), attempt, want.effort):
+        for files in sketches(rng, want.at(attempt), want.effort, attempt):
             found = DrawnProblem(seed, files, frozenset(want.core), dimensions_of(*files.read))
             if best is None or len(found.lacks) < len(best.lacks):
                 try:
@@ -184,8 +184,11 @@ def draw_with(want: Wanted, seed: int) -> DrawnProblem | None:
     return best
 
 
-def _files(rng: Random, want: frozenset[str], attempt: int, effort: Effort = USUAL) -> Iterator[Files]:
-    """Some machines and spaces for one workload; with each attempt there is less room for trees."""
+def sketches(rng: Random, want: frozenset[str], effort: Effort = USUAL, attempt: int = 0) -> Iterator[Files]:
+    """Problems with these dimensions, of any size: some machines and spaces for one workload.
+
+    With each attempt there is less room for trees.
+    """
     work = cascade(rng, want, effort.room(attempt), effort.tries)
     if work is None:
         return
@@ -216,8 +219,3 @@ def few(files: Files, most: int = CANDIDATES, longest: int = STEPS) -> list[Mapp
             if len(found) > most:
                 raise TooLarge
     return found
-
-
-def sketches(rng: Random, on: frozenset[str], effort: Effort = USUAL) -> Iterator[Files]:
-    """Problems with these dimensions, of any size."""
-    yield from _files(rng, on, 0, effort)

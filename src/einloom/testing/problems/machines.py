@@ -63,10 +63,9 @@ class Chip:
         rng, on = self.rng, self.on
         most = 20 if outer else 5
         data: Data = {"memory": name, "read_energy": self.energy(most), "write_energy": self.energy(most)}
-        if rng.random() < (0.9 if outer else 0.6):
-            data["read_throughput"] = rng.choice((1, 2, 3, 4) if outer else (1, 2, 4, 8, 0.5))
-        if rng.random() < (0.9 if outer else 0.6):
-            data["write_throughput"] = rng.choice((1, 2, 3, 4) if outer else (1, 2, 4, 8, 0.5))
+        for key in ("read_throughput", "write_throughput"):
+            if rng.random() < (0.9 if outer else 0.6):
+                data[key] = rng.choice((1, 2, 3, 4) if outer else (1, 2, 4, 8, 0.5))
         if "small outermost memory" in on if outer else rng.random() < 0.85:
             data["size"] = self.size() * (2 if outer else 1)
         self.put(data, "ports", rng.choice(("separate", "separate", "shared")), 0.4)
@@ -153,11 +152,12 @@ class Chip:
     def levels(self) -> list[Data]:
         """All levels: memories, fanouts and tolls in any order, units in between and at the end."""
         rng, on = self.rng, self.on
-        inner = 0 if "one memory" in on else rng.choice((3, 3, 4)) if "four or five memories" in on else self.few()
+        several = (3, 3, 4) if "four or five memories" in on else (1, 1, 1, 2)
+        inner = 0 if "one memory" in on else rng.choice(several)
         axes = 2 if "two axes" in on else 1
         spread = ("two axes", "barred axis", "partial multicast", "full use", "axis limit", "link")
-        has = [d in on for d in (*spread, "copy held behind a fanout")]
-        fanouts = 0 if "fanout" not in on and not any(has) else rng.choice((1, axes))
+        needed = not {"fanout", *spread, "copy held behind a fanout"}.isdisjoint(on)
+        fanouts = rng.choice((1, axes)) if needed else 0
         kinds = ["memory"] * inner + ["fanout"] * fanouts + ["toll"] * (rng.choice((1, 2)) if "toll" in on else 0)
         rng.shuffle(kinds)
         levels = [self.memory("D", True)]
@@ -173,15 +173,12 @@ class Chip:
                 levels.append(self.unit(f"V{i}", False))
         if "link" in on:
             self._linked(levels)
-        several = rng.random() < 0.7 or not any("compute" in level for level in levels)
-        if "several units" in on and several:
+        more = rng.random() < 0.7 or not any("compute" in level for level in levels)
+        if "several units" in on and more:
             levels.append(self.unit("W", rng.random() < 0.5))
         levels.append(self.unit("MAC", True))
         arrange(rng, on, self.workload, levels, self.beside)
         return levels
-
-    def few(self) -> int:
-        return self.rng.choice((1, 1, 1, 2))
 
     def _linked(self, levels: list[Data]) -> None:
         """A link along one of the axes, somewhere before its fanout."""
