@@ -24,14 +24,13 @@ def _indices(w: Workload) -> Iterator[Index]:
 
 
 def _padded(w: Workload) -> bool:
-    for einsum in w.einsums:
-        for access in einsum.inputs:
-            for size, index in zip(w.shape(access), access.indices, strict=True):
-                if index.terms and not index.simple:
-                    low = index.constant
-                    if low < 0 or low + index.extent(w.extents) > size:
-                        return True
-    return False
+    return any(
+        index.constant < 0 or index.constant + index.extent(w.extents) > size
+        for einsum in w.einsums
+        for access in einsum.inputs
+        for size, index in zip(w.shape(access), access.indices, strict=True)
+        if index.terms and not index.simple
+    )
 
 
 def _shared_readers(w: Workload) -> set[bool]:
@@ -70,12 +69,8 @@ def _reshaped(w: Workload) -> Iterator[str]:
             yield view.tensor
 
 
-def _bits_touched(w: Workload, einsum: Einsum) -> int:
-    return sum(w.tensor(t).size * w.tensor(t).bits for t in einsum.tensors)
-
-
 def _unequal(w: Workload) -> bool:
-    touched = [_bits_touched(w, e) for e in w.einsums]
+    touched = [sum(w.tensor(t).size * w.tensor(t).bits for t in e.tensors) for e in w.einsums]
     return max(touched) >= UNEQUAL * min(touched)
 
 
@@ -98,11 +93,6 @@ def _energies(m: Machine) -> list[float]:
 
 def _real(m: Machine) -> int:
     return sum(not isinstance(memory, Link) for memory in m.memories)
-
-
-def _words(m: Machine) -> set[str]:
-    """Words in the selectors of a machine."""
-    return {name for _, which in machine_selectors(m) for name in which.names}
 
 
 def apart(w: Workload) -> Iterator[tuple[str, str, bool]]:
@@ -142,9 +132,7 @@ def _further_in(w: Workload, m: Machine) -> bool:
     """May a memory behind one that can back an intermediate hold what stays over its loops, and nothing shared?"""
     inner = _inner(m)
     return any(
-        between in select(outer.may, w, user) & select(outer.backs, w, user)
-        and read in select(memory.may, w, user)
-        and between not in select(memory.may, w, user) & select(memory.backs, w, user)
+        _backs(w, outer, between, user) and read in select(memory.may, w, user) and not _backs(w, memory, between, user)
         for between, read, _ in apart(w)
         for user in (w.producers[between], *w.consumers[between])
         if read in w.einsum(user).tensors
@@ -206,21 +194,25 @@ def kept_over(w: Workload) -> Iterator[tuple[str, str, str]]:
                         yield between, one.tensor, other.tensor
 
 
+def _backs(w: Workload, memory: Memory, tensor: str, user: str) -> bool:
+    """May it back a tensor for this Einsum?"""
+    return tensor in select(memory.may, w, user) & select(memory.backs, w, user)
+
+
 def _backing(w: Workload, memory: Memory, between: str) -> bool:
-    users = (w.producers[between], *w.consumers[between])
-    return all(between in select(memory.may, w, user) & select(memory.backs, w, user) for user in users)
+    return all(_backs(w, memory, between, user) for user in (w.producers[between], *w.consumers[between]))
 
 
 def _behind_idle(w: Workload, m: Machine) -> bool:
     """May a memory back an intermediate that two loops can be fused over, behind a fanout and another memory that may
     not hold it?"""
-    for between in fused_twice(w):
-        users = (w.producers[between], *w.consumers[between])
-        for outside, inside in combinations(_inner(m), 2):
-            held = any(between in select(outside.may, w, user) for user in users)
-            if not held and m.instances(outside.name) > 1 and _backing(w, inside, between):
-                return True
-    return False
+    return any(
+        m.instances(outside.name) > 1
+        and not any(between in select(outside.may, w, user) for user in (w.producers[between], *w.consumers[between]))
+        and _backing(w, inside, between)
+        for between in fused_twice(w)
+        for outside, inside in combinations(_inner(m), 2)
+    )
 
 
 def _turned_on_an_axis(w: Workload, m: Machine) -> bool:
@@ -242,23 +234,18 @@ def _axes_outside(m: Machine, memory: Memory) -> Iterator[Axis]:
 
 def _part_housed(w: Workload, m: Machine) -> bool:
     """May an inner memory, and not the outermost one, back a tensor of `partly_written` for whoever uses it?"""
-    outer = m.memories[0]
-    for tensor in partly_written(w):
-        users = (*w.writers[tensor], *w.consumers[tensor])
-        outside = any(tensor in select(outer.may, w, user) & select(outer.backs, w, user) for user in users)
-        if not outside and any(
-            all(tensor in select(memory.may, w, user) & select(memory.backs, w, user) for user in users)
-            for memory in _inner(m)
-        ):
-            return True
-    return False
+    return any(
+        not any(_backs(w, m.memories[0], tensor, user) for user in users)
+        and any(all(_backs(w, memory, tensor, user) for user in users) for memory in _inner(m))
+        for tensor in partly_written(w)
+        for users in [(*w.writers[tensor], *w.consumers[tensor])]
+    )
 
 
 def _part_behind(w: Workload, m: Machine) -> bool:
     """May a memory behind a fanout back one of `written_widely` for whoever uses it?"""
     return any(
-        m.instances(memory.name) > 1
-        and all(tensor in select(memory.may, w, user) & select(memory.backs, w, user) for user in users)
+        m.instances(memory.name) > 1 and all(_backs(w, memory, tensor, user) for user in users)
         for tensor in written_widely(w)
         for users in [(*w.writers[tensor], *w.consumers[tensor])]
         for memory in _inner(m)
@@ -301,11 +288,9 @@ def _divided(w: Workload, m: Machine) -> bool:
 def _housed_by_role(w: Workload, m: Machine) -> bool:
     """Does the outermost memory back an output for its writer and not for one of its readers, or the reverse?"""
     outer = m.memories[0]
-
-    def backs(einsum: str, tensor: str) -> bool:
-        return tensor in select(outer.may, w, einsum) & select(outer.backs, w, einsum)
-
-    return any(backs(w.producers[t], t) != backs(user, t) for t in w.outputs for user in w.consumers[t])
+    return any(
+        _backs(w, outer, t, w.producers[t]) != _backs(w, outer, t, user) for t in w.outputs for user in w.consumers[t]
+    )
 
 
 def _copied_behind(w: Workload, m: Machine) -> bool:
@@ -378,7 +363,7 @@ TESTS: dict[str, Test] = {
     "home by role": lambda w, m, s: _housed_by_role(w, m),
     "copy held behind a fanout": lambda w, m, s: _copied_behind(w, m),
     "once": lambda w, m, s: m.partial_sums == "once",
-    "unheld": lambda w, m, s: "unheld" in _words(m),
+    "unheld": lambda w, m, s: any("unheld" in which.names for _, which in machine_selectors(m)),
     "keep or bypass": lambda w, m, s: any(x.rule != "once" for x in s.limits.holds),
     "fetched once": lambda w, m, s: any(x.rule == "once" for x in s.limits.holds),
     "fusion limit": lambda w, m, s: bool(s.limits.backs),
