@@ -145,7 +145,27 @@ class Network:
         self.views.append(TensorView(name, of, tuple(self.ranks[rank] for rank in ranks)))
         return f"{name}[{','.join(ranks)}]"
 
+    def classified(self, last: str, channels: str, bits: int, hidden: int = 0, normed: bool = False) -> Workload:
+        """The workload with global pooling and a classifier behind the access `last`.
+
+        hidden: the width of a layer between them; normed: a layer norm.
+        """
+        self.module = "head"
+        self.add(f"POOL[b,{channels}] = {last}")
+        pooled = "POOL"
+        if normed:
+            self.add(f"MEAN[b] = POOL[b,{channels}]")
+            self.add(f"DEVIATION[b] = elementwise(POOL[b,{channels}], MEAN[b])")
+            self.add(f"NORM[b,{channels}] = elementwise(POOL[b,{channels}], MEAN[b], DEVIATION[b])")
+            pooled = "NORM"
+        if hidden:
+            self.add(f"HID[b,{self.size('h', hidden)}] = POOL[b,{channels}] * WHID[{channels},h]")
+            pooled, channels = "HID", "h"
+        self.add(f"FC[b,{self.size('n', CLASSES)}] = {pooled}[b,{channels}] * WFC[{channels},n]")
+        return self.build(bits)
+
     def build(self, bits: int) -> Workload:
+        """The workload as it is."""
         facts = (*rank_facts(CHOSEN, "assumed", "b"), *self.facts, Fact("bits.default", CHOSEN, "assumed"))
         made = (self.name, self.einsums, self.ranks)
         return build_workload(*made, bits=bits, shapes=self.shapes, facts=facts, views=self.views)
@@ -172,11 +192,7 @@ def resnet18(v: Values) -> Workload:
             inner = net.convolution(net.convolution(plane, width, stride=stride), width)
             around = net.convolution(plane, width, kernel=1, stride=2) if stride == 2 else plane
             plane = net.residual(inner, around)
-    if v["stages"] == 4:
-        net.module = "head"
-        net.add(f"POOL[b,{plane.channels}] = {plane}")
-        net.add(f"FC[b,{net.size('n', CLASSES)}] = POOL[b,{plane.channels}] * WFC[{plane.channels},n]")
-    return net.build(v["bits"])
+    return net.classified(str(plane), plane.channels, v["bits"]) if v["stages"] == 4 else net.build(v["bits"])
 
 
 def vgg16(v: Values) -> Workload:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..errors import SpecError
 from ..workload.einsum import Workload
-from .convnets import CLASSES, RESNET_TABLE, Network, Plane
+from .convnets import RESNET_TABLE, Network, Plane
 from .origins import CHOSEN, Values
 
 MOBILENET_TABLE = "Sandler et al. 2018 (MobileNetV2), Table 2"
@@ -53,24 +53,6 @@ def _empty(name: str, source: str, v: Values) -> Network:
     return Network(name, source if v["image"] == 224 else CHOSEN, v["image"] != 224, {"b": v["batch"]})
 
 
-def _classified(net: Network, plane: Plane, bits: int, hidden: int = 0, normed: bool = False) -> Workload:
-    """The network with global pooling and a classifier behind `plane`. hidden: the width of a layer between them;
-    normed: a layer norm."""
-    net.module = "head"
-    net.add(f"POOL[b,{plane.channels}] = {plane}")
-    pooled, channels = "POOL", plane.channels
-    if normed:
-        net.add(f"MEAN[b] = POOL[b,{channels}]")
-        net.add(f"DEVIATION[b] = elementwise(POOL[b,{channels}], MEAN[b])")
-        net.add(f"NORM[b,{channels}] = elementwise(POOL[b,{channels}], MEAN[b], DEVIATION[b])")
-        pooled = "NORM"
-    if hidden:
-        net.add(f"HID[b,{net.size('h', hidden)}] = POOL[b,{channels}] * WHID[{channels},h]")
-        pooled, channels = "HID", "h"
-    net.add(f"FC[b,{net.size('n', CLASSES)}] = {pooled}[b,{channels}] * WFC[{channels},n]")
-    return net.build(bits)
-
-
 def resnet50(v: Values) -> Workload:
     """ResNet-50: bottlenecks of 1x1, 3x3 and 1x1; a stage's stride is in its first 3x3, as frameworks have it."""
     net = _empty("resnet50", RESNET_TABLE, v)
@@ -83,7 +65,7 @@ def resnet50(v: Values) -> Workload:
             inner = net.convolution(inner, 4 * width, kernel=1)
             around = plane if block else net.convolution(plane, 4 * width, kernel=1, stride=stride)
             plane = net.residual(inner, around)
-    return _classified(net, plane, v["bits"])
+    return net.classified(str(plane), plane.channels, v["bits"])
 
 
 def mobilenet_v2(v: Values) -> Workload:
@@ -95,7 +77,7 @@ def mobilenet_v2(v: Values) -> Workload:
             net.module = f"stages.{stage}.blocks.{block}"
             wide = expansion * net.ranks[plane.channels]
             plane = _inverted(net, plane, wide, channels, first if not block else 1, 3, 0)
-    return _classified(net, _last(net, plane, 1280), v["bits"])
+    return _headed(net, plane, 1280, v["bits"])
 
 
 def mobilenet_v3(v: Values) -> Workload:
@@ -105,7 +87,7 @@ def mobilenet_v3(v: Values) -> Workload:
     for block, (kernel, wide, channels, excite, stride) in enumerate(MOBILENET3):
         net.module = f"blocks.{block}"
         plane = _inverted(net, plane, wide, channels, stride, kernel, _eighths(wide / 4) if excite else 0)
-    return _classified(net, _last(net, plane, 960), v["bits"], hidden=1280)
+    return _headed(net, plane, 960, v["bits"], hidden=1280)
 
 
 def _eighths(channels: float) -> int:
@@ -124,7 +106,7 @@ def efficientnet_b0(v: Values) -> Workload:
             narrow = net.ranks[plane.channels]
             stride = first if not block else 1
             plane = _inverted(net, plane, expansion * narrow, channels, stride, kernel, narrow // 4)
-    return _classified(net, _last(net, plane, 1280), v["bits"])
+    return _headed(net, plane, 1280, v["bits"])
 
 
 def convnext_t(v: Values) -> Workload:
@@ -139,13 +121,14 @@ def convnext_t(v: Values) -> Workload:
             net.module = f"stages.{stage}.blocks.{block}"
             inner = net.convolution(net.normed(net.depthwise(plane, 7, 1)), 4 * width, kernel=1)
             plane = net.residual(net.convolution(inner, width, kernel=1), plane)
-    return _classified(net, plane, v["bits"], normed=True)
+    return net.classified(str(plane), plane.channels, v["bits"], normed=True)
 
 
-def _last(net: Network, plane: Plane, channels: int) -> Plane:
-    """The convolution in front of the pooling."""
+def _headed(net: Network, plane: Plane, channels: int, bits: int, hidden: int = 0) -> Workload:
+    """The network with a convolution in front of the pooling and the classifier."""
     net.module = "head"
-    return net.convolution(plane, channels, kernel=1)
+    last = net.convolution(plane, channels, kernel=1)
+    return net.classified(str(last), last.channels, bits, hidden)
 
 
 def _inverted(net: Network, plane: Plane, wide: int, channels: int, stride: int, kernel: int, squeeze: int) -> Plane:

@@ -14,7 +14,7 @@ from itertools import product
 
 from ..errors import SpecError
 from ..workload.einsum import TensorView, Workload
-from .convnets import CLASSES, Network
+from .convnets import Network
 from .origins import CHOSEN, Values
 
 SWIN_TABLE = "Liu et al. 2021 (Swin Transformer), section 3.3 and Table 7"
@@ -43,7 +43,8 @@ def swin_t(v: Values) -> Workload:
         for block in range(blocks):
             net.module = f"stages.{n}.blocks.{block}"
             x = _block(net, n, f"_{n}_{block}", x, moved=block % 2 == 1 and side > WINDOW)
-    return _headed(net, x, v["bits"])
+    net.module = "head"
+    return net.classified(f"{_norm(net, n, '_head', x)}[{','.join(_plane(n))}]", f"c_{n}", v["bits"])
 
 
 def _ranks(net: Network, n: int, channels: int, side: int) -> None:
@@ -138,13 +139,3 @@ def _merged(net: Network, n: int, x: str, side: int) -> str:
     net.add(f"N_{n}[{at},{c},{r},{s}] = elementwise({four}, MU_{n}[{at}], SD_{n}[{at}])")
     net.add(f"M_{n}[b,{d},{rows},{columns}] = N_{n}[{at},{c},{r},{s}] * WM_{n}[{c},{r},{s},{d}]")
     return f"M_{n}"
-
-
-def _headed(net: Network, x: str, bits: int) -> Workload:
-    """The workload with a norm, global pooling and a classifier behind x."""
-    n = len(STAGES) - 1
-    net.module = "head"
-    y = _norm(net, n, "_head", x)
-    net.add(f"POOL[b,c_{n}] = {y}[{','.join(_plane(n))}]")
-    net.add(f"FC[b,{net.size('n', CLASSES)}] = POOL[b,c_{n}] * WFC[c_{n},n]")
-    return net.build(bits)
