@@ -118,16 +118,13 @@ def _estimate(operator: str, arrays: Sequence[Array]) -> float:
 
 def _computed(node: OnnxNode, values: Sequence[Array | None]) -> Sequence[Array] | None:
     """The outputs by the reference implementation, None where it has none or fails."""
-    from onnx import helper
+    from onnx import helper, numpy_helper
     from onnx.reference import ReferenceEvaluator
 
-    attributes = {}
-    for name, value in node.attributes.items():
-        if isinstance(value, np.ndarray):
-            from onnx import numpy_helper
-
-            value = numpy_helper.from_array(value)
-        attributes[name] = value
+    attributes = {
+        name: numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
+        for name, value in node.attributes.items()
+    }
     names = [f"i{i}" if value is not None else "" for i, value in enumerate(values)]
     outputs = [f"o{i}" for i in range(len(node.outputs))]
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...errors import SpecError
 from ..bundle import Bundle
 from .load import axis_sizes
-from .read import ImportedModel, bundle, from_onnx
+from .read import ImportedModel, from_onnx
 
 
 class OnnxImporter:
@@ -30,7 +30,8 @@ class OnnxImporter:
 
     def read(self, files: Sequence[str | Path], parameters: Mapping[str, str]) -> Bundle:
         """The workload of one file. parameters: sizes of open axes by name, and ``bits``."""
-        return bundle(self.model(files, parameters))
+        model = self.model(files, parameters)
+        return Bundle(model.workload, notes=tuple(line.strip() for line in model.report().splitlines()))
 
     def model(self, files: Sequence[str | Path], parameters: Mapping[str, str]) -> ImportedModel:
         """As `read`, with all that is known of the import."""

@@ -144,18 +144,16 @@ def _infer(onnx: Any, model: Any, graph: Graph) -> None:
 
 def _note_shapes(onnx: Any, proto: Any, graph: Graph) -> None:
     for info in (*proto.input, *proto.value_info, *proto.output):
-        if info.type.HasField("tensor_type"):
-            _note(onnx, graph, info.name, info.type.tensor_type)
+        if not info.type.HasField("tensor_type"):
+            continue
+        kind = info.type.tensor_type
+        if kind.elem_type:
+            _note_type(onnx, graph, info.name, kind.elem_type)
+        if kind.HasField("shape") and all(dim.HasField("dim_value") for dim in kind.shape.dim):
+            graph.shapes[info.name] = tuple(dim.dim_value for dim in kind.shape.dim)
     for tensor in proto.initializer:
         graph.shapes[tensor.name] = tuple(tensor.dims)
         _note_type(onnx, graph, tensor.name, tensor.data_type)
-
-
-def _note(onnx: Any, graph: Graph, name: str, kind: Any) -> None:
-    if kind.elem_type:
-        _note_type(onnx, graph, name, kind.elem_type)
-    if kind.HasField("shape") and all(dim.HasField("dim_value") for dim in kind.shape.dim):
-        graph.shapes[name] = tuple(dim.dim_value for dim in kind.shape.dim)
 
 
 def _note_type(onnx: Any, graph: Graph, name: str, kind: int) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 from ...dataclass import dataclass
 from ...errors import SpecError, nearest
 from ...workload.einsum import Workload
-from ..bundle import Bundle
 from .check import NumbersChecked, compare, interpret
 from .emit import Emission
 from .graph import Array, Graph
@@ -150,11 +149,6 @@ def imported_model(
     emission = Emission(found)
     workload = emission.workload(graph, bits, absorbed)
     return ImportedModel(workload, graph, found, dict(absorbed), tuple(emission.copies), values_of)
-
-
-def bundle(model: ImportedModel) -> Bundle:
-    """What the importer door returns of a network."""
-    return Bundle(model.workload, notes=tuple(line.strip() for line in model.report().splitlines()))
 
 
 def counted(graph: Graph) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from types import MappingProxyType
 from typing import Any
 
@@ -14,13 +15,8 @@ from ..lower import Cut, Lowering
 from ..program import Array, Meaning
 from ..ranks import View
 
-_erf = np.vectorize(math.erf, otypes=[float])
+erf = np.vectorize(math.erf, otypes=[float])
 Make = Callable[[OnnxNode], Meaning]
-
-
-def erf(x: Array) -> Array:
-    """The error function; the result is empty where x is."""
-    return _erf(x) if np.size(x) else np.asarray(x, float)
 
 
 def sigmoid(x: Array) -> Array:
@@ -92,13 +88,7 @@ def shift(node: OnnxNode) -> Meaning:
 
 
 def _fold(function: Callable[[Array, Array], Array]) -> Make:
-    def run(a: Sequence[Array]) -> Array:
-        found = a[0]
-        for other in a[1:]:
-            found = function(found, other)
-        return found
-
-    return lambda node: run
+    return lambda node: lambda a: reduce(function, a)
 
 
 def _plain(function: Callable[..., Any]) -> Make:
@@ -177,7 +167,7 @@ def _pow(p: Lowering, node: OnnxNode) -> View:
 
 def _clip(p: Lowering, node: OnnxNode) -> View:
     low, high = node.get("min"), node.get("max")
-    names = [name if len(node.inputs) > i + 1 and (name := node.inputs[i + 1]) else "" for i in range(2)]
+    names = (*node.inputs[1:], "", "")[:2]
     given = [name for name in names if name]
 
     def clip(a: Sequence[Array]) -> Array:
@@ -188,8 +178,8 @@ def _clip(p: Lowering, node: OnnxNode) -> View:
         return found if most is None else np.minimum(found, most)
 
     values = [p.graph.constants.get(name) for name in given]
-    six = len(given) == 2 and all(v is not None and v.size == 1 for v in values)
-    relu6 = (six and [float(v.reshape(-1)[0]) for v in values if v is not None] == [0, 6]) or (low, high) == (0, 6)
+    numbers = [float(v.reshape(-1)[0]) for v in values if v is not None and v.size == 1]
+    relu6 = numbers == [0, 6] or (low, high) == (0, 6)
     views = [p.view(name) for name in (node.inputs[0], *given)]
     return p.pointwise(views, "relu6" if relu6 else "elementwise", clip, node.outputs[0])
 
