@@ -35,7 +35,6 @@ from einloom.problem import Budget, keeps_time
 from einloom.result import Result, TracePoint
 from einloom.search.answer import answer
 from einloom.search.method import Recorder
-from einloom.testing.hardest import HARDEST
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
 
@@ -49,6 +48,28 @@ MOMENTS = (1.0, 3.0, 10.0)
 LONG = (*MOMENTS, 60.0)
 NETWORKS = 50  # Einsums above which a workload is one of --networks
 LOST = 60  # seconds after which a process that has not answered is killed, for each second of the budget
+HARDEST = (  # pairs of the zoo whose spatial choices, windows or full use keep a search longest from its first mapping
+    ("matmul", "tileflow-cloud"),
+    ("residual-diamond", "tileflow-cloud"),
+    ("residual-diamond", "tileflow-edge"),
+    ("conv-chain", "tileflow-edge"),
+    ("conv-chain", "tileflow-cloud"),
+    ("conv-chain", "tileflow-edge-code"),
+    ("tileflow-bert-s", "tileflow-edge"),
+    ("tileflow-bert-b", "tileflow-cloud"),
+    ("tileflow-vit-16-h", "tileflow-edge-code"),
+    ("tileflow-cc1", "tileflow-edge"),
+    ("tileflow-cc2", "tileflow-edge-code"),
+    ("tileflow-cc3", "tileflow-cloud"),
+    ("tileflow-cc4", "tileflow-edge"),
+    ("tileflow-cc5", "tileflow-edge-code"),
+    ("mobilenet-block", "tileflow-edge"),
+    ("mobilenet-block", "nvdla"),
+    ("resnet18", "tileflow-edge-code"),
+    ("vgg16", "tileflow-edge"),
+    ("vgg16", "ffm-edge"),
+    ("gpt3-175b:tokens=2048", "tpu-v4i-free"),
+)
 
 
 def row(workload: str, machine: str, seconds: float, moments: Sequence[float] = MOMENTS) -> dict[str, object]:

@@ -24,7 +24,8 @@ from einloom.problem import Problem
 from einloom.reading import writing
 from einloom.search.exact import Exact
 from einloom.search.exhaustive import Exhaustive
-from einloom.testing.ragged import few, grouped_problem, ragged_problem, shared_problem, window_problem
+
+from .ragged_problems import few, grouped_problem, ragged_problem, shared_problem, window_problem
 
 MOST = 600  # trees of a problem: of fewer the optimum is hardly ever uneven
 MOST_WINDOWS = 2000

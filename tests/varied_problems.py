@@ -7,12 +7,13 @@ from dataclasses import replace
 from math import isclose
 from random import Random
 
+from bench.ragged_problems import grouped_problem, ragged_problem, shared_problem, window_problem
+
 from axis_problems import drawn
 from einloom.errors import Infeasible
 from einloom.problem import Budget, Guarantee, Objective, Problem, keeps_time
 from einloom.search.exact import Exact
 from einloom.testing.problems import draw
-from einloom.testing.ragged import grouped_problem, ragged_problem, shared_problem, window_problem
 from forked_cascades import forked
 from stacked_layers import LAYERS, stacked
 

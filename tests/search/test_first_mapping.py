@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 
 import pytest
+from bench.first import HARDEST
 
 from einloom.api import problem, verify
 from einloom.errors import Ended
@@ -12,7 +13,6 @@ from einloom.problem import Budget, Guarantee
 from einloom.search.exact import Exact, drawing
 from einloom.search.exact.stops import Stopped
 from einloom.search.method import Watcher
-from einloom.testing.hardest import HARDEST
 
 IN_PARTS = (("swin-t", "simple"), ("swin-t", "tileflow-edge"))  # a network whose tensors are written in parts
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from bench.integer import SAME, Comparison, compared
+from bench.ragged_problems import ragged_problem
 from click.testing import CliRunner
 
 import einloom as el
@@ -32,7 +33,6 @@ from einloom.search.exact.integer import integer_bound
 from einloom.search.exact.numerics.multiples import IntegerMultiples, UnevenMultiples
 from einloom.search.exact.numerics.uneven import filled, largest_tile, smallest_tiles
 from einloom.search.exact.prices.columns import LinkPrices
-from einloom.testing.ragged import ragged_problem
 
 SEEDS = (0, 5, 6, 7, 10)
 SMALL = [seed for seed, *_ in json.loads((Path(__file__).parent / "ragged_seeds.json").read_text())[:6]]

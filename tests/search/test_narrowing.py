@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.ragged_problems import ragged_problem
 
 from einloom.api import problem
 from einloom.errors import Defect
@@ -15,7 +16,6 @@ from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds import relaxation
 from einloom.search.exact.bounds.arc_consistency import Arcs, Consistency
 from einloom.search.method import Watcher
-from einloom.testing.ragged import ragged_problem
 from optima import optimum, same
 
 SEEDS: list[tuple[int, float | None, bool]] = json.loads((Path(__file__).parent / "ragged_seeds.json").read_text())

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.ragged_problems import ragged_problem
 
 from einloom.problem import Budget, Problem
 from einloom.search.exact import ExactOptions, branch_and_bound, neighbours
@@ -18,7 +19,6 @@ from einloom.search.exact.branch_and_bound import Run
 from einloom.search.exact.neighbours import look
 from einloom.search.exact.segments.neighbour_attempt import NeighbourAttempt
 from einloom.search.method import Watcher
-from einloom.testing.ragged import ragged_problem
 from einloom.workload.einsum import Workload
 from optima import optimum, same
 

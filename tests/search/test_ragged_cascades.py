@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.ragged_problems import ragged_problem
 
 from cases import cascade, machine
 from einloom.errors import Defect, EinloomError, Infeasible
@@ -24,7 +25,6 @@ from einloom.search.exact.fusion.explore import Explorer
 from einloom.search.exact.joining import completions, join
 from einloom.search.exact.numerics import uneven
 from einloom.search.exact.prices import traffic
-from einloom.testing.ragged import ragged_problem
 from einloom.workload.selectors import selector
 from optima import best_of_all, every_cost, optimum, same, searched, staircase
 from uneven_pairs import halves

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.ragged_problems import grouped_problem
 
 from einloom.certify.verify import verify
 from einloom.mapping.legality.concurrency import has_concurrent
@@ -21,7 +22,6 @@ from einloom.search.exact.concurrent import joins
 from einloom.search.exact.concurrent.passes import ConcurrentAttempt
 from einloom.search.exact.numerics.pareto import FloatArray, IntArray
 from einloom.search.exact.numerics.uneven import Tiling
-from einloom.testing.ragged import grouped_problem
 from optima import best_of_all, every_cost, optimum, optimum_or_defect, same, searched, staircase
 
 SEEDS: list[tuple[int, float | None, bool]] = json.loads(

@@ -8,13 +8,13 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from bench.ragged_problems import ragged_problem
 
 from einloom.api import problems
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Guarantee, Problem
 from einloom.search.exact import Exact, ExactOptions, head_starts
 from einloom.search.exact.branch_and_bound import Run
-from einloom.testing.ragged import ragged_problem
 from optima import optimum, same
 
 SEEDS: list[tuple[int, float | None, bool]] = json.loads((Path(__file__).parent / "ragged_seeds.json").read_text())

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from bench.ragged_problems import shared_problem
 
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.ffm.enumerate import candidates
@@ -16,7 +17,6 @@ from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions
 from einloom.search.exact.joining import lending
-from einloom.testing.ragged import shared_problem
 from einloom.workload.build import build_workload
 from einloom.workload.orders import orders
 from einloom.workload.selectors import selector

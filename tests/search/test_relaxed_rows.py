@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench.ragged_problems import ragged_problem
 
 from einloom.errors import EinloomError
 from einloom.problem import Objective, Problem
@@ -16,7 +17,6 @@ from einloom.search.exact.bounds.relaxed_rows import Left
 from einloom.search.exact.fusion.explore import Explorer, numbered
 from einloom.search.exact.numerics import uneven
 from einloom.search.exact.pmappings.prune import Rules
-from einloom.testing.ragged import ragged_problem
 from optima import best_of_all, optimum, same, searched
 from uneven_pairs import halves
 

@@ -8,12 +8,12 @@ from math import isclose
 
 import numpy as np
 import pytest
+from bench.ragged_problems import grouped_problem, ragged_problem, shared_problem, window_problem
 
 from axis_problems import drawn
 from einloom.errors import Infeasible, SpecError
 from einloom.problem import Problem
 from einloom.search.exact.fusion.explore import Explorer
-from einloom.testing.ragged import grouped_problem, ragged_problem, shared_problem, window_problem
 from fused_again import levelled
 from varied_problems import Answer, answer, anything, layers
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
+from bench.ragged_problems import ragged_problem, shared_problem, window_problem
 
 from axis_problems import drawn
 from einloom.errors import SpecError
@@ -15,7 +16,6 @@ from einloom.problem import Problem
 from einloom.search.exact.fusion import explore
 from einloom.search.exact.fusion.explore import Explorer
 from einloom.search.exact.fusion.screening import Screen
-from einloom.testing.ragged import ragged_problem, shared_problem, window_problem
 from fused_again import levelled
 from varied_problems import answer, anything, layers
 

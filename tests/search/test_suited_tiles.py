@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from bench.ragged_problems import grouped_problem, ragged_problem, shared_problem, window_problem
 
 from einloom.errors import SpecError
 from einloom.problem import Problem
@@ -14,7 +15,6 @@ from einloom.search.exact.fusion import tilings
 from einloom.search.exact.fusion.match import Below
 from einloom.search.exact.fusion.tilings import TilingsByLoops
 from einloom.search.exact.numerics.divisibility import Lattice
-from einloom.testing.ragged import grouped_problem, ragged_problem, shared_problem, window_problem
 from fused_again import levelled
 from varied_problems import answer, layers
 

@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from bench.ragged_problems import window_problem
 from numpy.typing import NDArray
 
 from einloom.cost.evaluate import evaluate
@@ -27,7 +28,6 @@ from einloom.search.exact.pmappings.expand import Expansion
 from einloom.search.exact.pmappings.sweep import _Sweep
 from einloom.search.exact.prices.traffic import Prices
 from einloom.search.method import Watcher
-from einloom.testing.ragged import window_problem
 from einloom.workload.build import build_workload
 from optima import best_of_all, optimum, same
 

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from bench.ragged_problems import ragged_problem
 
 from einloom.api import problem
 from einloom.errors import Ended, Infeasible
@@ -24,7 +25,6 @@ from einloom.search.exact.stops import Stopped
 from einloom.search.exact.unfused import unfused
 from einloom.search.method import Watcher
 from einloom.search.starts import fitting
-from einloom.testing.ragged import ragged_problem
 from optima import optimum, same
 from tiny_problems import tiny_problem
 

@@ -10,13 +10,13 @@ from random import Random
 from re import findall
 from typing import Literal
 
-from ..machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
-from ..mapspace.ffm.enumerate import candidates
-from ..mapspace.space import Concurrent, Mapspace
-from ..problem import Objective, Problem
-from ..workload.build import build_workload
-from ..workload.einsum import Workload
-from ..workload.selectors import selector
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
+from einloom.mapspace.ffm.enumerate import candidates
+from einloom.mapspace.space import Concurrent, Mapspace
+from einloom.problem import Objective, Problem
+from einloom.workload.build import build_workload
+from einloom.workload.einsum import Workload
+from einloom.workload.selectors import selector
 
 CASCADES = (
     ("T[m] = exp(A[m])", "Z[m] = exp(T[m])"),
