@@ -33,41 +33,6 @@ def gelu(node: OnnxNode) -> Meaning:
     return lambda a: 0.5 * a[0] * (1 + erf(a[0] / math.sqrt(2)))
 
 
-def selu(node: OnnxNode) -> Meaning:
-    alpha, gamma = node.get("alpha", 1.6732632423543772), node.get("gamma", 1.0507009873554805)
-    return lambda a: gamma * np.where(a[0] > 0, a[0], alpha * np.expm1(np.minimum(a[0], 0)))
-
-
-def elu(node: OnnxNode) -> Meaning:
-    alpha = node.get("alpha", 1.0)
-    return lambda a: np.where(a[0] > 0, a[0], alpha * np.expm1(np.minimum(a[0], 0)))
-
-
-def celu(node: OnnxNode) -> Meaning:
-    alpha = node.get("alpha", 1.0)
-    return lambda a: np.maximum(a[0], 0) + np.minimum(0, alpha * np.expm1(a[0] / alpha))
-
-
-def leaky(node: OnnxNode) -> Meaning:
-    alpha = node.get("alpha", 0.01)
-    return lambda a: np.where(a[0] < 0, alpha * a[0], a[0])
-
-
-def hard_sigmoid(node: OnnxNode) -> Meaning:
-    alpha, beta = node.get("alpha", 0.2), node.get("beta", 0.5)
-    return lambda a: np.clip(alpha * a[0] + beta, 0, 1)
-
-
-def shrink(node: OnnxNode) -> Meaning:
-    bias, limit = node.get("bias", 0.0), node.get("lambd", 0.5)
-    return lambda a: np.where(a[0] < -limit, a[0] + bias, np.where(a[0] > limit, a[0] - bias, 0))
-
-
-def is_infinite(node: OnnxNode) -> Meaning:
-    up, down = node.get("detect_positive", 1), node.get("detect_negative", 1)
-    return lambda a: np.isinf(a[0]) & ((a[0] > 0) * bool(up) | (a[0] < 0) * bool(down))
-
-
 def divide(node: OnnxNode) -> Meaning:
     def run(a: Sequence[Array]) -> Array:
         if a[0].dtype.kind not in "iu":
@@ -95,6 +60,20 @@ def _plain(function: Callable[..., Any]) -> Make:
     return lambda node: lambda a: function(*a)
 
 
+def _with(function: Callable[..., Any], **defaults: float) -> Make:
+    """Of one operand, and of numbers that attributes give, by default these."""
+
+    def make(node: OnnxNode) -> Meaning:
+        numbers = {name: node.get(name, default) for name, default in defaults.items()}
+        return lambda a: function(a[0], **numbers)
+
+    return make
+
+
+def is_infinite(x: Array, detect_positive: int, detect_negative: int) -> Array:
+    return np.isinf(x) & ((x > 0) * bool(detect_positive) | (x < 0) * bool(detect_negative))
+
+
 UNNAMED: Mapping[str, Callable[..., Any]] = {
     "Floor": np.floor, "Ceil": np.ceil, "Round": np.round, "Sign": np.sign, "Erf": erf, "Not": np.logical_not,
     "Sin": np.sin, "Cos": np.cos, "Tan": np.tan, "Asin": np.arcsin, "Acos": np.arccos, "Atan": np.arctan,
@@ -110,8 +89,24 @@ UNNAMED: Mapping[str, Callable[..., Any]] = {
     "BitwiseXor": np.bitwise_xor,
 }  # fmt: skip
 """Operators without a name in the notation."""
+UNNAMED_WITH_NUMBERS: Mapping[str, Make] = {
+    "Selu": _with(
+        lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
+        alpha=1.6732632423543772, gamma=1.0507009873554805,
+    ),
+    "Elu": _with(lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))), alpha=1.0),
+    "Celu": _with(lambda x, alpha: np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(x / alpha)), alpha=1.0),
+    "LeakyRelu": _with(lambda x, alpha: np.where(x < 0, alpha * x, x), alpha=0.01),
+    "HardSigmoid": _with(lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1), alpha=0.2, beta=0.5),
+    "Shrink": _with(
+        lambda x, bias, lambd: np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0)), bias=0.0, lambd=0.5,
+    ),
+    "ThresholdedRelu": _with(lambda x, alpha: np.where(x > alpha, x, 0), alpha=1.0),
+    "IsInf": _with(is_infinite, detect_positive=1, detect_negative=1),
+}  # fmt: skip
 MAPS: Mapping[str, tuple[str, Make]] = {
     **{name: ("elementwise", _plain(function)) for name, function in UNNAMED.items()},
+    **{name: ("elementwise", make) for name, make in UNNAMED_WITH_NUMBERS.items()},
     "Exp": ("exp", _plain(np.exp)),
     "Log": ("log", _plain(np.log)),
     "Sqrt": ("sqrt", _plain(np.sqrt)),
@@ -122,15 +117,7 @@ MAPS: Mapping[str, tuple[str, Make]] = {
     "Sigmoid": ("sigmoid", _plain(sigmoid)),
     "Tanh": ("tanh", _plain(np.tanh)),
     "Gelu": ("gelu", gelu),
-    "Swish": ("silu", lambda node: lambda a: a[0] * sigmoid(node.get("alpha", 1.0) * a[0])),
-    "Selu": ("elementwise", selu),
-    "Elu": ("elementwise", elu),
-    "Celu": ("elementwise", celu),
-    "LeakyRelu": ("elementwise", leaky),
-    "HardSigmoid": ("elementwise", hard_sigmoid),
-    "Shrink": ("elementwise", shrink),
-    "ThresholdedRelu": ("elementwise", lambda node: lambda a: np.where(a[0] > node.get("alpha", 1.0), a[0], 0)),
-    "IsInf": ("elementwise", is_infinite),
+    "Swish": ("silu", _with(lambda x, alpha: x * sigmoid(alpha * x), alpha=1.0)),
     "Add": ("add", _plain(np.add)),
     "Sub": ("sub", _plain(np.subtract)),
     "Mul": ("mul", _plain(np.multiply)),
