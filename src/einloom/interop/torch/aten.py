@@ -74,10 +74,6 @@ def _scaled(c: AtenCall, name: str, factor: Any) -> str:
     return c.part("Mul", name, c.value(factor), shape=c.shape(name))
 
 
-def _rsub(c: AtenCall) -> None:
-    c.add("Sub", c.tensor("other"), _scaled(c, c.tensor("self"), c.get("alpha")))
-
-
 def _divide(c: AtenCall) -> None:
     left, right, mode = c.tensor("self"), c.tensor("other"), c.get("rounding_mode")
     if mode is None:
@@ -85,10 +81,6 @@ def _divide(c: AtenCall) -> None:
     if mode != "floor" or c.graph.types[c.names[0]].kind != "f":
         return unknown(c)
     return c.add("Floor", c.part("Div", left, right, shape=c.out))
-
-
-def _not_equal(c: AtenCall) -> None:
-    c.add("Not", c.part("Equal", c.tensor("self"), c.tensor("other"), shape=c.out, kind="bool"))
 
 
 def _boolean(operator: str, other: str) -> Write:
@@ -130,10 +122,6 @@ def _glu(c: AtenCall) -> None:
 def _slice_of(c: AtenCall, x: str, dim: int, start: int, shape: Sequence[int]) -> str:
     axis = dim % len(shape)
     return c.part("Slice", x, shape=shape, starts=[start], ends=[start + shape[axis]], axes=[axis])
-
-
-def _relu6(c: AtenCall) -> None:
-    c.add("Clip", c.tensor(), c.value(0.0), c.value(6.0))
 
 
 def _combined(operator: str) -> Write:
@@ -219,10 +207,6 @@ def _index(c: AtenCall) -> None:
         return c.add("GatherND", *c.tensors)
     dim, index = chosen[0]
     return c.add("Gather", c.tensor("self"), c.value(index), axis=dim)
-
-
-def _cat(c: AtenCall) -> None:
-    c.add("Concat", *map(c.value, c.get("tensors")), axis=(c.get("dim") or 0) % len(c.out))
 
 
 def _roll(c: AtenCall) -> None:
@@ -445,10 +429,8 @@ def _linear(c: AtenCall) -> None:
 
 
 def _matmul(c: AtenCall) -> None:
-    c.add("MatMul", *(c.value(c.get(name)) for name in ("self", *_OTHERS) if c.get(name) is not None))
-
-
-_OTHERS = ("other", "mat2", "vec", "tensor")
+    names = ("self", "other", "mat2", "vec", "tensor")
+    c.add("MatMul", *(c.tensor(name) for name in names if c.get(name) is not None))
 
 
 def _add_matmul(c: AtenCall) -> None:
@@ -456,10 +438,6 @@ def _add_matmul(c: AtenCall) -> None:
     one, two = c.tensor("mat1", "batch1", "mat"), c.tensor("mat2", "batch2", "vec")
     product = _scaled(c, c.part("MatMul", one, two, shape=c.out), c.get("alpha"))
     c.add("Add", product, _scaled(c, c.tensor("self"), c.get("beta")))
-
-
-def _einsum(c: AtenCall) -> None:
-    c.add("Einsum", *(c.value(tensor) for tensor in c.get("tensors")), equation=c.get("equation"))
 
 
 def _attention(c: AtenCall) -> None:
@@ -575,8 +553,8 @@ TABLE: Mapping[str, Write] = MappingProxyType(
         "bitwise_or": _boolean("Or", "BitwiseOr"),
         "bitwise_xor": _boolean("Xor", "BitwiseXor"),
         "bitwise_not": _boolean("Not", "BitwiseNot"),
-        "ne": _not_equal,
-        "rsub": _rsub,
+        "ne": lambda c: c.add("Not", c.part("Equal", c.tensor("self"), c.tensor("other"), shape=c.out, kind="bool")),
+        "rsub": lambda c: c.add("Sub", c.tensor("other"), _scaled(c, c.tensor("self"), c.get("alpha"))),
         "div": _divide,
         "pow": _of("Pow", "self", "exponent"),
         "rsqrt": _two("Sqrt", "Reciprocal"),
@@ -590,7 +568,7 @@ TABLE: Mapping[str, Write] = MappingProxyType(
         "hardsigmoid": _plain("HardSigmoid", alpha=1 / 6, beta=0.5),
         "prelu": _prelu,
         "glu": _glu,
-        "relu6": _relu6,
+        "relu6": lambda c: c.add("Clip", c.tensor(), c.value(0.0), c.value(6.0)),
         **_names("clamp clamp_min clamp_max", _of("Clip", "self", "min", "max")),
         "hardtanh": _of("Clip", "self", "min_val", "max_val"),
         "where": _of("Where", "condition", "self", "other"),
@@ -603,7 +581,7 @@ TABLE: Mapping[str, Write] = MappingProxyType(
         "embedding": _of("Gather", "weight", "indices", axis=0),
         "index_select": _with("Gather", "self", "index", axis="dim"),
         "index": _index,
-        "cat": _cat,
+        "cat": lambda c: c.add("Concat", *map(c.value, c.get("tensors")), axis=(c.get("dim") or 0) % len(c.out)),
         "stack": _stack,
         "roll": _roll,
         "constant_pad_nd": _pad,
@@ -612,7 +590,7 @@ TABLE: Mapping[str, Write] = MappingProxyType(
         **_names("group_norm native_group_norm", _group_norm),
         "instance_norm": _instance_norm,
         "linear": _linear,
-        "einsum": _einsum,
+        "einsum": lambda c: c.add("Einsum", *map(c.value, c.get("tensors")), equation=c.get("equation")),
         "sdpa": _attention,
         "triu": _triangle(1),
         "tril": _triangle(0),
