@@ -22,10 +22,9 @@ from einloom.result import Result
 from einloom.result.unmapped import Unmapped, read_answer
 from einloom.workload.build import build_workload
 from einloom.workload.selectors import selector
+from einloom.zoo import machines, workloads
 from einloom.zoo.machine_by_name import load_machine
-from einloom.zoo.machine_by_name import names as machines
 from einloom.zoo.workload_by_name import load_workload
-from einloom.zoo.workload_by_name import names as workloads
 
 PRODUCT = build_workload(
     "product", ["T[m,n] = X[m,k] * W[k,n]", "Y[m,n] = relu(T[m,n])"], dict.fromkeys("mnk", 4), bits=8

@@ -21,10 +21,9 @@ from einloom.reading.yamltree import Node, parse_yaml
 from einloom.result import Result
 from einloom.schema import KINDS, json_schema
 from einloom.workload.files import parse_workload, workload_data, workload_from_data, workload_text
+from einloom.zoo import machines, workloads
 from einloom.zoo.machine_by_name import load_machine
-from einloom.zoo.machine_by_name import names as machines
 from einloom.zoo.workload_by_name import load_workload
-from einloom.zoo.workload_by_name import names as workloads
 
 jsonschema = pytest.importorskip("jsonschema")  # an extra; CI has it
 SAVED = sorted((Path(__file__).parents[1] / "report" / "results").glob("*.json"))

@@ -8,11 +8,12 @@ import pytest
 
 from einloom.cost.evaluate import legality
 from einloom.interop.tileflow import read
+from einloom.zoo.index import listed
 from einloom.zoo.machine_by_name import load_machine
-from einloom.zoo.workload_by_name import load_workload, names
+from einloom.zoo.workload_by_name import load_workload
 from tileflow_files import FOLDER, case
 
-ATTENTIONS = [entry.name for entry in names() if "self-attention" in entry.description]
+ATTENTIONS = [entry.name for entry in listed("workloads") if "self-attention" in entry.description]
 
 
 @pytest.mark.parametrize("name", ["edge", "cloud"])

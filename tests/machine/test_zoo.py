@@ -14,7 +14,8 @@ from einloom.machine.files import parse_machine
 from einloom.machine.levels import Machine
 from einloom.machine.write import machine_text, write_machine
 from einloom.workload.selectors import select
-from einloom.zoo.machine_by_name import load_machine, names
+from einloom.zoo.index import listed
+from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
 
 GPT3 = load_workload("gpt3-6.7b:tokens=256")
@@ -25,7 +26,7 @@ def test_doctests(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in names()])
+@pytest.mark.parametrize("name", [entry.name for entry in listed("machines")])
 def test_every_entry_builds_has_sources_and_round_trips(name: str) -> None:
     machine = load_machine(name)
     again = parse_machine(machine_text(machine))

@@ -13,7 +13,8 @@ import einloom.zoo.workload_by_name
 import einloom.zoo.workload_entries
 from einloom.errors import SpecError
 from einloom.workload.files import parse_workload, workload_text, write_workload
-from einloom.zoo.workload_by_name import load_workload, names
+from einloom.zoo.index import listed
+from einloom.zoo.workload_by_name import load_workload
 
 
 @pytest.mark.parametrize("module", [einloom.zoo.workload_by_name, einloom.zoo.catalogue, einloom.zoo.workload_entries])
@@ -25,7 +26,7 @@ LARGE = ("mixtral-8x7b",)
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(one.name, marks=pytest.mark.slow if one.name in LARGE else ()) for one in names()]
+    "name", [pytest.param(one.name, marks=pytest.mark.slow if one.name in LARGE else ()) for one in listed("workloads")]
 )
 def test_every_entry_builds_has_sources_and_round_trips(name: str) -> None:
     w = load_workload(name)

@@ -7,7 +7,7 @@ from typing import Any
 
 from einloom.dataflows.files import NAMES, dataflow
 from einloom.reading.yamltree import Node, parse_yaml
-from einloom.zoo import machine_by_name, machine_entries, workload_by_name
+from einloom.zoo import machine_entries, workload_entries
 from einloom.zoo.catalogue import Entry
 from einloom.zoo.index import INDEX, listed
 from einloom.zoo.parsed import PARSED, parsed
@@ -17,7 +17,8 @@ def _built() -> dict[str, tuple[Entry, ...]]:
     """What the list should hold, from the things themselves."""
     flows = [dataflow(name) for name in NAMES]
     described = tuple(Entry(d.name, f"{d.title}, for {d.family.name}: {d.description}") for d in flows)
-    return {"workloads": workload_by_name.names(), "machines": machine_by_name.names(), "dataflows": described}
+    made = {"workloads": workload_entries.entries(), "machines": machine_entries.entries()}
+    return {**{kind: tuple(entries.values()) for kind, entries in made.items()}, "dataflows": described}
 
 
 def _text(kinds: dict[str, tuple[Entry, ...]]) -> str:

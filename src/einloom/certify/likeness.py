@@ -20,9 +20,10 @@ from ..problem import Problem
 from ..reading.facts import Fact
 from ..workload.einsum import Workload
 from ..workload.notation import einsum_text
-from ..zoo import machine_by_name as machines
-from ..zoo import workload_by_name as workloads
 from ..zoo.catalogue import Entry, Parameter
+from ..zoo.index import listed
+from ..zoo.machine_by_name import load_machine
+from ..zoo.workload_by_name import load_workload
 
 MOST_BUILT = 15_000  # facts and numbers, in all that is built for one comparison
 FEW = (1, 2, 3)
@@ -43,12 +44,12 @@ class Likeness:
 
 def workload_likeness(workload: Workload) -> Likeness:
     """Of a workload."""
-    return _likeness(workload, workloads.names(), workloads.load_workload, _of_workload)
+    return _likeness(workload, listed("workloads"), load_workload, _of_workload)
 
 
 def machine_likeness(machine: Machine) -> Likeness:
     """Of a machine."""
-    return _likeness(machine, machines.names(), machines.load_machine, _of_machine)
+    return _likeness(machine, listed("machines"), load_machine, _of_machine)
 
 
 def title_likeness(problem: Problem) -> Likeness | None:

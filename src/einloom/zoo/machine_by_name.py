@@ -7,8 +7,8 @@ from ..interop.registry import claimant, imported
 from ..machine.files import LEVELS, read_machine
 from ..machine.levels import Machine
 from ..reading.located import Located, read_file
-from .catalogue import Entry, looks_like_path, split_call
-from .machine_entries import NAMES, entries, zoo_machine
+from .catalogue import looks_like_path, split_call
+from .machine_entries import NAMES, zoo_machine
 
 
 def load_machine(text: str) -> Machine:
@@ -45,8 +45,3 @@ def located_key(text: str, place: str) -> Located | None:
                 item = next(axis for axis in axes.items() if axis.require("axis").name() == rest[0])
             return item.get(rest[-1]) or item
     return None
-
-
-def names() -> tuple[Entry, ...]:
-    """What `load_machine` knows by name."""
-    return tuple(entries().values())

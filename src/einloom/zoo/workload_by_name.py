@@ -6,7 +6,7 @@ from ..errors import SpecError
 from ..interop.registry import claimant, imported
 from ..workload.einsum import Workload
 from ..workload.files import read_workload
-from .catalogue import Entry, looks_like_path, split_call
+from .catalogue import looks_like_path, split_call
 from .workload_entries import entries, zoo_workload
 
 
@@ -26,8 +26,3 @@ def load_workload(text: str) -> Workload:
             raise SpecError(f"importer {reader!r} finds no workload in it", file=name)
         return found
     return read_workload(name, parameters) if looks_like_path(name) else zoo_workload(name, parameters)
-
-
-def names() -> tuple[Entry, ...]:
-    """What `load_workload` knows by name."""
-    return tuple(entries().values())
