@@ -55,9 +55,7 @@ def windows(
 
     spatial: sizes of the output. Where there is a single position, only taps inside the tensor are left.
     """
-    strides = node.get("strides") or [1] * len(kernel)
-    dilations = node.get("dilations") or [1] * len(kernel)
-    pads = begin_pads(node, view.shape[first:], kernel, strides, dilations, spatial)
+    strides, dilations, pads = slides(node, view.shape[first:], kernel, spatial)
     taken: list[tuple[int, int]] = []
     for i, taps in enumerate(kernel):
         size, stride, pad, start = view.shape[first + 2 * i], strides[i], pads[i], 0
@@ -74,26 +72,22 @@ def windows(
     return view, taken
 
 
-def begin_pads(
-    node: OnnxNode,
-    sizes: Sequence[int],
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    spatial: Sequence[int],
-) -> list[int]:
-    """Padding before the first position, per dimension."""
+def slides(
+    node: OnnxNode, sizes: Sequence[int], kernel: Sequence[int], spatial: Sequence[int]
+) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+    """Strides, dilations, and padding before the first position, per dimension."""
+    strides = node.get("strides") or [1] * len(kernel)
+    dilations = node.get("dilations") or [1] * len(kernel)
     mode = node.get("auto_pad", "NOTSET")
     if mode == "NOTSET":
-        pads = node.get("pads") or [0] * (2 * len(kernel))
-        return list(pads[: len(kernel)])
+        return strides, dilations, (node.get("pads") or [0] * len(kernel))[: len(kernel)]
     if mode == "VALID":
-        return [0] * len(kernel)
+        return strides, dilations, [0] * len(kernel)
     found = []
     for size, taps, stride, dilation, out in zip(sizes, kernel, strides, dilations, spatial, strict=False):
         total = max((out - 1) * stride + (taps - 1) * dilation + 1 - size, 0)
         found.append((total + (mode == "SAME_LOWER")) // 2)
-    return found
+    return strides, dilations, found
 
 
 def _conv(p: Lowering, node: OnnxNode) -> View:

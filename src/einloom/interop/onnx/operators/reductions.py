@@ -13,7 +13,7 @@ from ..graph import OnnxNode
 from ..lower import Cut, Lowering, Refused
 from ..program import Array, Meaning, Reduction
 from ..ranks import View
-from .products import begin_pads, windows
+from .products import slides, windows
 
 
 class Reducing(NamedTuple):
@@ -108,10 +108,9 @@ def _pool(p: Lowering, node: OnnxNode) -> View:
 def _divisors(node: OnnxNode, sizes: Sequence[int], kernel: Sequence[int], spatial: Sequence[int]) -> Array:
     """How many values each average is of; one number where all are equal."""
     rank = len(kernel)
-    strides, dilations = node.get("strides") or [1] * rank, node.get("dilations") or [1] * rank
-    pads = begin_pads(node, sizes, kernel, strides, dilations, spatial)
+    strides, dilations, pads = slides(node, sizes, kernel, spatial)
     explicit = node.get("pads") or [0] * (2 * rank)
-    ends = list(explicit[rank:]) if node.get("auto_pad", "NOTSET") == "NOTSET" else pads
+    ends = explicit[rank:] if node.get("auto_pad", "NOTSET") == "NOTSET" else pads
     counts = np.ones(())
     for i in range(rank):
         taken = np.arange(spatial[i])[:, None] * strides[i] + np.arange(kernel[i])[None, :] * dilations[i] - pads[i]
