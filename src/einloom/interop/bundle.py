@@ -6,6 +6,7 @@ from collections.abc import Mapping as Table
 from pathlib import Path
 
 from ..dataclass import dataclass
+from ..errors import SpecError
 from ..machine.levels import Machine
 from ..mapping.tree import Mapping
 from ..mapspace.space import Mapspace
@@ -26,6 +27,12 @@ class Bundle:
     objective: str | None = None
     mapspace: Mapspace | None = None
     notes: tuple[str, ...] = ()
+
+    def problem(self, tool: str) -> tuple[Workload, Machine]:
+        """Workload and machine, which the tool's files hold together. Raises SpecError where one is missing."""
+        if self.workload is None or self.machine is None:
+            raise SpecError(f"{tool}'s files hold a workload and a machine; one is missing")
+        return self.workload, self.machine
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ...errors import SpecError
 from ...problem import objective
 from ..bundle import Bundle
 from .read import read
@@ -27,7 +26,6 @@ class AccelforgeImporter:
 
     def write(self, bundle: Bundle) -> Mapping[str, str]:
         """The files of a problem. Raises SpecError where workload or machine are missing."""
-        if bundle.workload is None or bundle.machine is None:
-            raise SpecError("AccelForge's files hold a workload and a machine; one is missing")
-        goal = None if bundle.objective is None else objective(bundle.objective, bundle.machine)
-        return export(bundle.workload, bundle.machine, goal, bundle.mapspace).files
+        workload, machine = bundle.problem("AccelForge")
+        goal = None if bundle.objective is None else objective(bundle.objective, machine)
+        return export(workload, machine, goal, bundle.mapspace).files

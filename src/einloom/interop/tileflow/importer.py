@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ...errors import SpecError
 from ..bundle import Bundle
 from .read import read
 from .write import export
@@ -24,11 +23,8 @@ class TileflowImporter:
 
     def read(self, files: Sequence[str | Path], parameters: Mapping[str, str]) -> Bundle:
         """Workload, machine and mapping, as far as the files hold them."""
-        found = read(files, parameters, self.clock)
-        return Bundle(found.workload, found.machine, found.mapping, notes=found.notes)
+        return read(files, parameters, self.clock)
 
     def write(self, bundle: Bundle) -> Mapping[str, str]:
         """The files of a problem. Raises SpecError where workload or machine are missing."""
-        if bundle.workload is None or bundle.machine is None:
-            raise SpecError("TileFlow's files hold a workload and a machine; one is missing")
-        return export(bundle.workload, bundle.machine, bundle.mapping, self.clock).files
+        return export(*bundle.problem("TileFlow"), bundle.mapping, self.clock).files

@@ -12,10 +12,8 @@ from pathlib import Path
 
 from ...dataclass import dataclass
 from ...errors import SpecError
-from ...machine.levels import Machine
-from ...mapping.tree import Mapping
 from ...reading.located import Located, read_file, read_text
-from ...workload.einsum import Workload
+from ..bundle import Bundle
 from .architecture import DEFAULT_WORD_BITS, Architecture, architecture_from, machine_from
 from .nodes import mapping_nodes
 from .operators import OperatorProblem, problem_from
@@ -24,18 +22,14 @@ from .trees import TreeLayout, mapping_from, multicast_of
 
 
 @dataclass(frozen=True)
-class Imported:
-    """What the files hold, None where they hold nothing of the kind, and what was left out or taken differently.
+class Imported(Bundle):
+    """What the files hold. layout: what TileFlow's tree says and the mapping does not; `rules` need it.
 
-    layout: what TileFlow's tree says and the mapping does not; `rules` need it. clock: cycles per second.
+    clock: cycles per second.
     """
 
-    workload: Workload | None = None
-    machine: Machine | None = None
-    mapping: Mapping | None = None
     layout: TreeLayout | None = None
     clock: float = 1.0
-    notes: tuple[str, ...] = ()
 
 
 def read(files: Sequence[str | Path], parameters: Table[str, str] | None = None, clock: float = 1.0) -> Imported:
@@ -70,10 +64,10 @@ def _imported(views: Sequence[Located], parameters: Table[str, str], clock: floa
                 "the files hold none of architecture, problem, mapping", file=views[0].file if views else None
             )
         machine = None if architecture is None else machine_from(architecture, {}, clock)
-        return Imported(workload, machine, None, None, clock, tuple(dict.fromkeys(notes)))
+        return Imported(workload, machine, notes=tuple(dict.fromkeys(notes)), clock=clock)
     if architecture is None or problem is None:
         raise section.error("a mapping is read together with its problem and its architecture")
     root = mapping_nodes(section, problem, architecture.names, names)
     machine = machine_from(architecture, multicast_of(root, architecture), clock)
     mapping, layout = mapping_from(root, problem, architecture, notes)
-    return Imported(workload, machine, mapping, layout, clock, tuple(dict.fromkeys(notes)))
+    return Imported(workload, machine, mapping, notes=tuple(dict.fromkeys(notes)), layout=layout, clock=clock)

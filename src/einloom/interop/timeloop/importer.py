@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ...errors import SpecError
 from ..bundle import Bundle
 from .read import read
 from .write import export
@@ -23,6 +22,4 @@ class TimeloopImporter:
 
     def write(self, bundle: Bundle) -> Mapping[str, str]:
         """The files of a problem. Raises SpecError where workload or machine are missing, or cannot be said."""
-        if bundle.workload is None or bundle.machine is None:
-            raise SpecError("Timeloop's files hold a workload and a machine; one is missing")
-        return export(bundle.workload, bundle.machine, bundle.mapping).files
+        return export(*bundle.problem("Timeloop"), bundle.mapping).files

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ...errors import SpecError
 from ..bundle import Bundle
 from ..clocks import HERTZ, cycles_per_second, only
 from .read import read
@@ -25,6 +24,4 @@ class ZigzagImporter:
 
     def write(self, bundle: Bundle) -> Mapping[str, str]:
         """The files of a problem. Raises SpecError where workload or machine are missing, or cannot be said."""
-        if bundle.workload is None or bundle.machine is None:
-            raise SpecError("ZigZag's files hold a workload and a machine; one is missing")
-        return export(bundle.workload, bundle.machine).files
+        return export(*bundle.problem("ZigZag")).files
