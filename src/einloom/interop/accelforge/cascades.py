@@ -17,7 +17,7 @@ from ...errors import SpecError, SpecErrors, combined, nearest
 from ...reading.located import Located
 from ...workload.build import build_workload
 from ...workload.einsum import Access, Einsum, Index, Kind, Reduction, Workload
-from ...workload.notation import RESERVED, parse_einsum
+from ...workload.notation import RESERVED, einsum_text, parse_einsum
 from .expressions import TensorSet, Value, evaluate, positive_integer, whole
 from .scopes import Layered
 
@@ -25,6 +25,7 @@ _ACCESS = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([^\]]*)\]")
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _BOUNDS = re.compile(r"\s*(\d+)\s*<=\s*([A-Za-z_]\w*)\s*(<=?)\s*(.+)\Z")
 ROLES = ("input", "weight", "output")
+SetNames = Mapping[str, Mapping[str, Value]]
 
 
 @dataclass
@@ -44,22 +45,17 @@ class Draft:
     bounds: list[Located] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class NamedCascade:
-    """The workload, and per Einsum what set expressions may name."""
-
-    workload: Workload
-    symbols: Mapping[str, Mapping[str, Value]]
-
-
 def cascade_from(
     view: Located,
     renames: Located | None,
     variables: Mapping[str, Value],
     remainder: Mapping[str, object],
     notes: list[str],
-) -> NamedCascade:
-    """The cascade of the section ``workload``; SpecError with the place of what cannot be read or carried over."""
+) -> tuple[Workload, SetNames]:
+    """The cascade of the section ``workload``, and per Einsum what set expressions may name.
+
+    Raises SpecError with the place of what cannot be read or carried over.
+    """
     return _Cascade(view, variables, remainder, notes).build(renames)
 
 
@@ -77,7 +73,7 @@ class _Cascade:
         restored = remainder.get("variables")
         self.restored = {str(k): str(v) for k, v in restored.items()} if isinstance(restored, Mapping) else {}
 
-    def build(self, renames: Located | None) -> NamedCascade:
+    def build(self, renames: Located | None) -> tuple[Workload, SetNames]:
         view = self.view
         shapes = view.get("iteration_space_shape")
         ranks = view.get("rank_sizes")
@@ -103,7 +99,7 @@ class _Cascade:
         symbols = {name: _with_bits(table, bits) for name, table in symbols.items()}
         workload = self.workload(sizes, bits, self.persistent(persistent, symbols), instances, symbols)
         self.check_roles(workload, symbols)
-        return NamedCascade(workload, symbols)
+        return workload, symbols
 
     # Sizes
 
@@ -250,23 +246,15 @@ class _Cascade:
         renames = {**defaults.get("default", {}), **defaults.get(draft.name, {}), **draft.renames}
         waiting = sorted(renames.items(), key=lambda entry: entry[0] not in draft.renames)
         for name, source in waiting:
-            with source.placed():
-                found = evaluate(source.text(what="a set expression"), Layered(table, self.variables))
-                if not isinstance(found, TensorSet):
-                    raise SpecError(f"{source.text()!r:.60} is no set of tensors")
-            table[name] = found
+            table[name] = _tensors(source, source.text(what="a set expression"), Layered(table, self.variables))
         return table
 
-    def bits(self, widths: Located | None, symbols: Mapping[str, Mapping[str, Value]]) -> dict[str, int]:
+    def bits(self, widths: Located | None, symbols: SetNames) -> dict[str, int]:
         found: dict[str, int] = {}
         for text, key, value in widths.entries() if widths is not None else ():
             width = whole(value, self.variables)
             for table in symbols.values():
-                with key.placed():
-                    chosen = evaluate(text, table)
-                    if not isinstance(chosen, TensorSet):
-                        raise SpecError(f"{text!r:.60} is no set of tensors")
-                for tensor in chosen.names:
+                for tensor in _tensors(key, text, table).names:
                     if found.setdefault(tensor, width) != width:
                         raise key.error(f"tensor {tensor} has {found[tensor]} and {width} bits per value")
         for draft in self.drafts:
@@ -277,16 +265,11 @@ class _Cascade:
             raise self.view.error(f"bits_per_value says nothing about {', '.join(missing)}")
         return found
 
-    def persistent(self, field_: Located | None, symbols: Mapping[str, Mapping[str, Value]]) -> list[str]:
-        names: list[str] = []
-        for table in symbols.values() if field_ is not None else ():
-            assert field_ is not None
-            with field_.placed():
-                found = evaluate(field_.text(), table)
-                if not isinstance(found, TensorSet):
-                    raise SpecError(f"{field_.text()!r:.60} is no set of tensors")
-            names += sorted(found.names - set(names))
-        return names
+    def persistent(self, view: Located | None, symbols: SetNames) -> list[str]:
+        if view is None:
+            return []
+        found = [name for table in symbols.values() for name in sorted(_tensors(view, view.text(), table).names)]
+        return list(dict.fromkeys(found))
 
     # The workload
 
@@ -296,7 +279,7 @@ class _Cascade:
         bits: dict[str, int],
         persistent: Sequence[str],
         instances: Located | None,
-        symbols: Mapping[str, Mapping[str, Value]],
+        symbols: SetNames,
     ) -> Workload:
         repeats = {draft.repeat for draft in self.drafts}
         if len(repeats) > 1:
@@ -361,7 +344,7 @@ class _Cascade:
             draft.name, accesses[draft.output], tuple(accesses[t] for t in reads), kind, function, reduction
         )
         with draft.place.placed():
-            parse_einsum(_checked(einsum), draft.name)
+            parse_einsum(einsum_text(einsum), draft.name)
         return einsum
 
     def indexed(self, draft: Draft, tensor: str, ranks: tuple[str, ...], shift: object) -> Access:
@@ -397,7 +380,7 @@ class _Cascade:
                 found[self.tensors[tensor]] = shape
         return found
 
-    def check_roles(self, workload: Workload, symbols: Mapping[str, Mapping[str, Value]]) -> None:
+    def check_roles(self, workload: Workload, symbols: SetNames) -> None:
         """Refuse roles that the renames give otherwise than this project does."""
         for draft in self.drafts:
             for role in ROLES:
@@ -411,6 +394,15 @@ class _Cascade:
                         f"Einsum {draft.name}: {_listed(theirs)} is called {role}, but here {_listed(ours)} is; the "
                         "input is the first operand that another Einsum writes, else the first operand"
                     )
+
+
+def _tensors(place: Located, text: str, names: Mapping[str, Value]) -> TensorSet:
+    """The set that an expression at `place` means."""
+    with place.placed():
+        found = evaluate(text, names)
+        if not isinstance(found, TensorSet):
+            raise SpecError(f"{text!r:.60} is no set of tensors")
+        return found
 
 
 def _with_bits(table: Mapping[str, Value], bits: Mapping[str, int]) -> dict[str, Value]:
@@ -468,13 +460,6 @@ def _terms(text: str, place: Located) -> tuple[tuple[tuple[str, int], ...], int]
         else:
             terms[name] = value
     return tuple(terms.items()), constant
-
-
-def _checked(einsum: Einsum) -> str:
-    """The Einsum as text, for the checks that the notation makes."""
-    from ...workload.notation import einsum_text
-
-    return einsum_text(einsum)
 
 
 def _listed(names: set[str]) -> str:

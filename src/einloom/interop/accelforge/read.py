@@ -17,7 +17,7 @@ from ...mapspace.limits.data import UNLIMITED
 from ...mapspace.space import Mapspace
 from ...reading.located import Located
 from ..bundle import Bundle
-from .cascades import NamedCascade, cascade_from
+from .cascades import SetNames, cascade_from
 from .components import Symbols
 from .expressions import Value, evaluate
 from .includes import IncludedLine, with_files
@@ -71,24 +71,23 @@ def _imported(views: Sequence[Located]) -> Bundle:
     kept = sections.get("einloom")
     given = given_values(None if kept is None else kept.get("values"))
     wanted: dict[str, str] = {}
-    variables = VariableScope([sections.get("variables")], given, {}, wanted)
+    scope = variables = VariableScope([sections.get("variables")], given, {}, wanted)
     remainder = _remainder(sections.get("einloom"))
-    cascade: NamedCascade | None = None
+    workload, machine, limits = None, None, UNLIMITED
+    sets: SetNames = {}
     if (section := sections.get("workload")) is not None:
-        cascade = cascade_from(section, sections.get("renames"), variables, remainder, notes)
-    workload = None if cascade is None else cascade.workload
-    machine, limits = None, UNLIMITED
+        workload, sets = cascade_from(section, sections.get("renames"), variables, remainder, notes)
     models = read_models(None if kept is None else kept.get("models"))
     if (section := sections.get("arch")) is not None:
         written = [sections.get("variables"), section.get("variables")]
-        sets = {} if cascade is None else cascade.symbols
         scopes = {einsum: VariableScope(written, given, names, wanted) for einsum, names in sets.items()}
-        common = Agreed(scopes) if scopes else VariableScope(written, given, {}, wanted)
+        every = list(scopes.values()) or [VariableScope(written, given, {}, wanted)]
         einsums = {einsum: Layered(sets[einsum], scope) for einsum, scope in scopes.items()}
-        machine, limits = machine_from(section, Symbols(common, einsums, workload, wanted), remainder, notes, models)
-        _unread(next(iter(scopes.values())) if scopes else common, notes)
-    else:
-        _unread(variables, notes)
+        names = Symbols(Agreed(every), einsums, workload, wanted)
+        machine, limits = machine_from(section, names, remainder, notes, models)
+        scope = every[0]
+    if failed := scope.failed():  # nothing needed them, or an error would have said so
+        notes.append(f"variables that nothing here needs have no value: {', '.join(failed)}")
     mapping = None
     if (section := sections.get("mapping")) is not None:
         if workload is None or machine is None:
@@ -121,13 +120,6 @@ def _sections(views: Sequence[Located], notes: list[str]) -> dict[str, Located]:
     if lent:
         notes.append(f"what included files only lend to others is left out: {', '.join(lent)}")
     return found
-
-
-def _unread(scope: Table[str, Value], notes: list[str]) -> None:
-    """Note the variables that have no value; nothing needed them, or an error would have said so."""
-    failed = scope.failed() if isinstance(scope, VariableScope) else ()
-    if failed:
-        notes.append(f"variables that nothing here needs have no value: {', '.join(failed)}")
 
 
 def _remainder(view: Located | None) -> dict[str, object]:

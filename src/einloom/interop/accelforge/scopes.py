@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
+from typing import Any
 
 from ...errors import SpecError
 from ...reading.located import Located
@@ -21,13 +22,14 @@ from .expressions import Value, evaluate
 class Layered(Mapping[str, Value]):
     """Several tables as one, the first that has a name counts; nothing is evaluated before it is asked for."""
 
-    def __init__(self, *tables: Mapping[str, Value]) -> None:
+    def __init__(self, *tables: Mapping[str, Any]) -> None:
         self.tables = tables
 
     def __getitem__(self, name: str) -> Value:
         for table in self.tables:
             if name in table:
-                return table[name]
+                found: Value = table[name]
+                return found
         raise KeyError(name)
 
     def __contains__(self, name: object) -> bool:
@@ -40,7 +42,7 @@ class Layered(Mapping[str, Value]):
         return len(list(iter(self)))
 
 
-class VariableScope(Mapping[str, Value]):
+class VariableScope(Layered):
     """The variables that sections write, over `given` values, which win, and `outer` names.
 
     wanted: collects the variables that were asked for and have no value, with the reason.
@@ -54,6 +56,7 @@ class VariableScope(Mapping[str, Value]):
         wanted: dict[str, str],
     ) -> None:
         self.views = {name: value for view in sections if view is not None for name, _, value in view.entries()}
+        super().__init__(given, self.views, outer)
         self.given, self.outer, self.wanted = given, outer, wanted
         self.found: dict[str, Value | SpecError] = {}
         self.roots: dict[int, str] = {}
@@ -68,15 +71,6 @@ class VariableScope(Mapping[str, Value]):
         if not self.open and id(found) in self.roots:
             self.wanted[self.roots[id(found)]] = found.message
         raise found
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.given or name in self.views or name in self.outer
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self.given, *self.views, *self.outer)))
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
 
     def failed(self) -> tuple[str, ...]:
         """The variables that have no value, needed or not."""
@@ -97,7 +91,7 @@ class VariableScope(Mapping[str, Value]):
             return view.error(f"variable {name} depends on itself: {circle}")
         self.open.append(name)
         try:
-            return self._read(view)
+            return evaluate(view.text(), self) if view.is_text else plain(view)
         except SpecError as error:
             if error.line is not None or error.file is not None:
                 return error  # of a variable that this one uses, or with a place of its own
@@ -110,33 +104,19 @@ class VariableScope(Mapping[str, Value]):
         finally:
             self.open.pop()
 
-    def _read(self, view: Located) -> Value:
-        if view.is_text:
-            return evaluate(view.text(), self)
-        return plain(view)
 
-
-class Agreed(Mapping[str, Value]):
+class Agreed(Layered):
     """Variables that may differ from Einsum to Einsum, where all Einsums agree; else a SpecError says so."""
 
-    def __init__(self, scopes: Mapping[str, VariableScope]) -> None:
+    def __init__(self, scopes: Sequence[VariableScope]) -> None:
+        super().__init__(scopes[0])
         self.scopes = scopes
-        self.first = next(iter(scopes.values()))
 
     def __getitem__(self, name: str) -> Value:
-        values = [scope[name] for scope in self.scopes.values()]
+        values = [scope[name] for scope in self.scopes]
         if any(value != values[0] for value in values):
             raise SpecError(f"variable {name} differs from Einsum to Einsum; a machine has one value here")
         return values[0]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.first
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.first)
-
-    def __len__(self) -> int:
-        return len(self.first)
 
 
 def plain(view: Located) -> Value:
