@@ -112,11 +112,10 @@ def directions(reused: Selector) -> tuple[Selector, Selector]:
             return reused, nothing
         case ("name", "output" | "cascade_output"):
             return nothing, reused
-        case ("or", ("and", first, ("not", ("name", "output"))), ("and", second, ("name", "output"))):
+        case ("or", ("and", _, ("not", ("name", "output"))), ("and", _, ("name", "output"))):
             parts = reused.text.split(" | ")
             if len(parts) == 2:
                 return tuple(selector(_bare(part.rpartition(" & ")[0])) for part in parts)  # type: ignore[return-value]
-            del first, second
     return reused, reused
 
 

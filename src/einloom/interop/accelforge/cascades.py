@@ -19,7 +19,7 @@ from ...workload.build import build_workload
 from ...workload.einsum import Access, Einsum, Index, Kind, Reduction, Workload
 from ...workload.notation import RESERVED, einsum_text, parse_einsum
 from .expressions import TensorSet, Value, evaluate, positive_integer, whole
-from .scopes import Layered
+from .scopes import Layered, texts
 
 _ACCESS = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([^\]]*)\]")
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
@@ -70,8 +70,7 @@ class _Cascade:
         self.rank_sizes: dict[str, int] = {}
         self.bounds: dict[str, int] = {}
         self.tensors: dict[str, str] = {}
-        restored = remainder.get("variables")
-        self.restored = {str(k): str(v) for k, v in restored.items()} if isinstance(restored, Mapping) else {}
+        self.restored = texts(remainder, "variables")
 
     def build(self, renames: Located | None) -> tuple[Workload, SetNames]:
         view = self.view

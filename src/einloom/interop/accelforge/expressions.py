@@ -128,8 +128,10 @@ class ExpressionEvaluator:
                 return self.boolean(isinstance(operator, ast.And), values)
             case ast.UnaryOp(op=operator, operand=operand):
                 return self.unary(operator, self.get(operand))
-            case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Name() | ast.Call() as right) if _is_filter(right):
-                return self.filtered(self.value(left), right)
+            case ast.BinOp(
+                left=left, op=ast.BitOr(), right=ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) as right
+            ) if name == "default" or name in _FILTERS:
+                return self.filtered(self.value(left), name, getattr(right, "args", []))
             case ast.BinOp(left=left, op=operator, right=right):
                 return self.binary(operator, self.get(left), self.get(right))
             case ast.Compare(left=left, ops=operators, comparators=others):
@@ -322,13 +324,9 @@ class ExpressionEvaluator:
             return found[int(index)]
         raise SpecError(f"{self.text!r}: there is no such element")
 
-    def filtered(self, found: Value | Undefined, filter_: ast.expr) -> Value:
+    def filtered(self, found: Value | Undefined, name: str, nodes: list[ast.expr]) -> Value:
         """``x | default(1)``, ``x | int`` and the like."""
-        name, arguments = "", []
-        if isinstance(filter_, ast.Name):
-            name = filter_.id
-        elif isinstance(filter_, ast.Call) and isinstance(filter_.func, ast.Name):
-            name, arguments = filter_.func.id, [self.get(argument) for argument in filter_.args]
+        arguments = [self.get(node) for node in nodes]
         if name == "default":
             if len(arguments) != 1:
                 raise SpecError(f"'default' in {self.text!r} needs one value")
@@ -446,13 +444,6 @@ def _length(value: Value) -> Value:
     if not isinstance(value, str | list | dict):
         raise ValueError
     return Fraction(len(value))
-
-
-def _is_filter(node: ast.expr) -> bool:
-    name = node.id if isinstance(node, ast.Name) else None
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        name = node.func.id
-    return name == "default" or name in _FILTERS
 
 
 _CONSTANTS: dict[str, Value] = {"inf": math.inf, "true": True, "false": False, "none": None, "pi": exact(math.pi)}

@@ -27,7 +27,7 @@ from .formulas import kinds_and_operands, one_value
 from .formulas import ports as ports_of
 from .models import Modelled
 from .scales import width_of_values
-from .scopes import Layered, fanouts
+from .scopes import Layered, fanouts, texts
 from .sets import always_held_above, imported_set
 from .tagged import TAG
 from .tolls import IN_FRONT, Tolls, in_whole_bits
@@ -56,10 +56,9 @@ def machine_from(
     models: numbers in place of component models. Raises SpecError that lists all that cannot be read or carried over.
     """
     nodes = view.require("nodes")
-    for key in ("variables", "extra_attributes_for_all_component_models"):
-        if (field := view.get(key)) is not None and key != "variables":
-            notes.append(f"arch.{key} belongs to AccelForge's component models and is left out")
-            del field
+    view.get("variables")
+    if view.get(key := "extra_attributes_for_all_component_models") is not None:
+        notes.append(f"arch.{key} belongs to AccelForge's component models and is left out")
     view.finish()
     _refuse(nodes)
     answers = fanouts(nodes, symbols.variables)
@@ -112,15 +111,15 @@ class _Machine(Tolls):
     def __init__(
         self, symbols: Symbols, remainder: Mapping[str, object], notes: list[str], models: Mapping[str, Modelled]
     ) -> None:
-        super().__init__(symbols, notes, models, _texts(remainder.get("components")))
+        super().__init__(symbols, notes, models, texts(remainder, "components"))
         self.limits: list[AxisLimit] = []
         self.once: list[HoldLimit] = []
         self.initial: list[tuple[Located, int]] = []
         """Where results are read before the first is written, and how many levels stand further out."""
         self.gated: list[tuple[Located, int]] = []
         """Fanouts whose unused instances do not leak, and how many levels stand further out."""
-        self.axis_names = _texts(remainder.get("axes"))
-        self.backs = _texts(remainder.get("backs"))
+        self.axis_names = texts(remainder, "axes")
+        self.backs = texts(remainder, "backs")
         doubled = remainder.get("double_buffer")
         self.doubled: Mapping[str, object] = doubled if isinstance(doubled, Mapping) else {}
         self.levels: list[Level] = []
@@ -279,10 +278,7 @@ class _Machine(Tolls):
         width = self.values_width(view, shape) or int(bits * parts)
         if width < 1 or (bits * parts).denominator != 1:
             raise view.error(f"bits_per_action of {written} must be a whole number here")
-        shared = scales.common(common)
-        speeds = {
-            key: speed(scales.speed(a.throughput) if shared is None else shared, width) for key, a in actions.items()
-        }
+        speeds = {key: speed(scales.speed(a.throughput, common), width) for key, a in actions.items()}
         return replace(
             shape,
             read_energy=actions["read"].energy * scales.energy,
@@ -397,8 +393,7 @@ class _Machine(Tolls):
         if (initial := view.get("skip_initial_output_write")) is not None and not initial.boolean():
             self.initial.append((initial, len(self.levels)))
         leakage, area = self.idle(view, written, scales)
-        shared = scales.common(common)
-        speed = scales.speed(action.throughput) if shared is None else shared
+        speed = scales.speed(action.throughput, common)
         return ComputeUnit(
             self.names.get(written, written),
             throughput=None if speed == inf else speed,
@@ -408,7 +403,3 @@ class _Machine(Tolls):
             leakage=leakage,
             area=area,
         )
-
-
-def _texts(data: object) -> dict[str, str]:
-    return {str(key): str(value) for key, value in data.items()} if isinstance(data, Mapping) else {}

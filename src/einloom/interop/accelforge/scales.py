@@ -30,13 +30,14 @@ class Scales:
     leakage: float
     area: float
 
-    def speed(self, throughput: float) -> float:
-        """Actions per second as the mapping counts them, from those of the component."""
-        return throughput if throughput == inf else throughput * self.throughput / self.fewer
+    def speed(self, throughput: float, common: float | None) -> float:
+        """Actions per second as the mapping counts them, from those of the component.
 
-    def common(self, throughput: float | None) -> float | None:
-        """The throughput that a formula of the latency gives: only the number of actions scales it."""
-        return None if throughput is None else throughput / self.fewer
+        common: what a formula of the latency gives instead, if it does; only the number of actions scales that.
+        """
+        if common is not None:
+            return common / self.fewer
+        return throughput if throughput == inf else throughput * self.throughput / self.fewer
 
 
 def scales_of(view: Located, number: Callable[[Located], Number]) -> Scales:

@@ -20,6 +20,7 @@ from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, le
 from ...reading.located import Located
 from ...workload.einsum import Workload
 from .expressions import Value, whole
+from .scopes import texts
 from .tagged import TAG
 
 NODES = ("Storage", "Temporal", "Spatial", "Compute", "Sequential", "Pipeline", "Nested", "Toll", "Reservation")
@@ -35,10 +36,7 @@ class ScheduleReader:
         self.workload, self.machine, self.variables = workload, machine, variables
         self.paid: set[tuple[str, str, str]] = set()
         """(Einsum, toll, tensor) of every node of the kind ``Toll``."""
-        self.names = {
-            key: {str(k): str(v) for k, v in table.items()} if isinstance(table := remainder.get(key), dict) else {}
-            for key in ("components", "axes", "variables")
-        }
+        self.names = {key: texts(remainder, key) for key in ("components", "axes", "variables")}
 
     def read(self, view: Located) -> Mapping:
         """The mapping; raises SpecError with the place of what cannot be read or carried over."""

@@ -150,6 +150,12 @@ def fanouts(nodes: Located, names: Mapping[str, Value]) -> dict[str, Value]:
     return found
 
 
+def texts(remainder: Mapping[str, object], key: str) -> dict[str, str]:
+    """A table of names that einloom wrote for the way back; empty if there is none."""
+    table = remainder.get(key)
+    return {name: str(text) for name, text in table.items()} if isinstance(table, Mapping) else {}
+
+
 def given_values(view: Located | None) -> dict[str, Value]:
     """The values that a user gives for variables: numbers, expressions, or plain text."""
     found: dict[str, Value] = {}

@@ -65,8 +65,7 @@ def parse_tagged(
     except SpecError as error:
         if expanded is None or error.line is None:
             raise
-        line = _origin(expanded, error.line)
-        raise SpecError(error.message, file=file, line=line, suggestion=error.suggestion) from None
+        raise error.at(file, _origin(expanded, error.line)) from None
     return Located(_merged(_placed(node, expanded), file), file, "", [])
 
 

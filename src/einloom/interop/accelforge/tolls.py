@@ -52,13 +52,11 @@ class Tolls(Components):
             down, up = (common(way, without) if self.selects(way, free) else way for way in (down, up))
         scales = self.scales(view)
         leakage, area = self.idle(view, written, scales)
-        shared = scales.common(formula)
-        rate = scales.speed(action.throughput) if shared is None else shared
         return Toll(
             self.names.get(written, written),
             energy=action.energy * scales.energy,
             bits_per_access=found.access,
-            throughput=speed(rate, found.access),
+            throughput=speed(scales.speed(action.throughput, formula), found.access),
             down=down,
             up=up,
             widths=found.widths,
@@ -101,19 +99,15 @@ class Tolls(Components):
     def toll_widths(self, view: Located, action: ComponentAction) -> Widths:
         """Bits per value and per access of a toll."""
         field = view.get("values_per_action")
-        own = [
-            (self.all_of(key, text), positive(value, self.agreed(value), "a width"))
-            for text, key, value in entries(view.get("bits_per_value"))
-        ]
+        own = self.by_set(view.get("bits_per_value"), "a width")
         if field is not None and field.keys:
-            return per_value(
-                field,
-                [
-                    (self.all_of(key, text), positive(value, self.agreed(value), "a count"))
-                    for text, key, value in field.entries()
-                ],
-            )
+            return per_value(field, self.by_set(field, "a count"))
         return in_whole_bits(view, own, action.bits, self.common_widths)
+
+    def by_set(self, view: Located | None, what: str) -> list[tuple[Selector, Fraction]]:
+        """Numbers for sets of tensors that pass a toll."""
+        numbers = entries(view)
+        return [(self.all_of(key, text), positive(value, self.agreed(value), what)) for text, key, value in numbers]
 
     def passing(self, view: Located) -> Toll | None:
         """The memory as a toll, if it keeps nothing over time and costs nothing; None if it is a memory indeed."""
