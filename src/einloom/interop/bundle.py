@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Mapping as Table
 from pathlib import Path
 
 from ..dataclass import dataclass
 from ..errors import SpecError
-from ..machine.levels import Machine
+from ..machine.levels import ComputeUnit, Level, Machine, Memory
 from ..mapping.tree import Mapping
 from ..mapspace.space import Mapspace
 from ..reading import writing
+from ..reading.facts import Fact
 from ..workload.einsum import Workload
 
 
@@ -48,3 +50,9 @@ class ExportedFiles:
         for name, text in self.files.items():
             writing.write(text, place / name)
         return tuple(place / name for name in self.files)
+
+
+def energy_facts(levels: Iterable[Level], source: str, *more: str) -> tuple[Fact, ...]:
+    """Where the energies of memories and units come from; `more`: what else of a memory comes from there."""
+    keys = {Memory: (*more, "read_energy", "write_energy"), ComputeUnit: ("energy",)}
+    return tuple(Fact(f"{level.name}.{key}", source, "code") for level in levels for key in keys.get(type(level), ()))

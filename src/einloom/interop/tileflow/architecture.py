@@ -17,9 +17,9 @@ from typing import Literal
 from ...dataclass import dataclass
 from ...machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from ...reading.arithmetic import Number
-from ...reading.facts import Fact
 from ...reading.located import Located
 from ...workload.selectors import Selector, selector
+from ..bundle import energy_facts
 from .sections import real, whole
 
 STORAGE = ("DRAM", "SRAM", "regfile", "smartbuffer_SRAM", "smartbuffer_RF")
@@ -87,35 +87,27 @@ def architecture_from(view: Located, names: Mapping[str, Number]) -> Architectur
     if version is not None and version.number("energy") != 0.2:
         raise version.error("only version 0.2 of the architecture is read")
     found: list[Component] = []
-    title = "tileflow"
-    inner, instances, mesh = view.require("subtree"), 1, 1
+    inner: Located | None = view.require("subtree")
+    title, instances, mesh = "", 1, 1
     view.finish()
-    depth = 0
     while inner is not None:
         branches = inner.items()
         if len(branches) != 1:
             raise inner.error(f"{len(branches)} subtrees side by side; one chain of levels is read")
-        node = branches[0]
+        (node,) = branches
         name, count = _counted(node.require("name"))
-        title = name if depth == 0 else title
-        instances, depth = instances * count, depth + 1
+        title, instances = title or name, instances * count
         attributes = node.get("attributes")
         meshed = None if attributes is None else attributes.get("meshX")
         mesh *= count if meshed is None else whole(meshed, names)
         if attributes is not None:
             _ignore(attributes)
-        for item in _items(node.get("local")):
+        local = node.get("local")
+        for item in local.items() if local is not None else ():
             found.append(_component(item, instances, mesh, names))
-        following = node.get("subtree")
+        inner = node.get("subtree")
         node.finish()
-        if following is None:
-            break
-        inner = following
     return _checked(view, title, found)
-
-
-def _items(view: Located | None) -> list[Located]:
-    return [] if view is None else view.items()
 
 
 def _counted(view: Located) -> tuple[str, int]:
@@ -216,13 +208,7 @@ def machine_from(found: Architecture, multicast: Mapping[str, bool], clock: floa
             energy = (component.word_bits / 16) ** 2
             levels.append(ComputeUnit(component.name, throughput=clock, energy=energy))
         above = component
-    facts = tuple(
-        Fact(f"{level.name}.{key}", ENERGY_SOURCE, "code")
-        for level in levels
-        if not isinstance(level, Fanout)
-        for key in (("read_energy", "write_energy") if isinstance(level, Memory) else ("energy",))
-    )
-    return Machine(found.name, tuple(levels), facts=facts)
+    return Machine(found.name, tuple(levels), facts=energy_facts(levels, ENERGY_SOURCE))
 
 
 def _fanout(above: Component, below: Component, which: Selector) -> Fanout:

@@ -13,10 +13,10 @@ from ...dataclass import dataclass
 from ...machine.files import level_name, structure_problems
 from ...machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from ...reading.arithmetic import exact
-from ...reading.facts import Fact
 from ...reading.located import Located
 from ...workload.selectors import Selector, selector
 from ..accelforge.tagged import TAG
+from ..bundle import energy_facts
 from .energies import Energies
 from .sections import check_version, words
 
@@ -220,16 +220,13 @@ def cycle(found: Mapping[str, Located]) -> float | None:
     return float(1 / exact(seconds))
 
 
-@dataclass(frozen=True)
-class ConstrainedMachine:
-    """A machine; spreads: fanout -> what the file says of its spatial loops."""
+def machine_from(
+    view: Located, energies: Energies, clock: float, notes: list[str]
+) -> tuple[Machine, Mapping[str, Located]]:
+    """The machine, and what the file says of the spatial loops of every fanout.
 
-    machine: Machine
-    spreads: Mapping[str, Located]
-
-
-def machine_from(view: Located, energies: Energies, clock: float, notes: list[str]) -> ConstrainedMachine:
-    """The machine; `clock`: cycles per second. SpecError with the place of every mistake."""
+    clock: cycles per second. SpecError with the place of every mistake.
+    """
     check_version(view)
     walk = _Walk(energies, clock, notes)
     nodes = view.require("nodes")
@@ -250,11 +247,5 @@ def machine_from(view: Located, energies: Energies, clock: float, notes: list[st
     for index, message in structure_problems(levels):
         raise (nodes if index is None else walk.places[levels[index].name]).error(message)
     energies.check(nodes)
-    facts = () if energies.free else _facts(levels)
-    machine = Machine("timeloop" if title is None else title.name(), tuple(levels), facts=facts)
-    return ConstrainedMachine(machine, walk.spreads)
-
-
-def _facts(levels: list[Level]) -> tuple[Fact, ...]:
-    keys = {Memory: ("read_energy", "write_energy"), ComputeUnit: ("energy",)}
-    return tuple(Fact(f"{level.name}.{key}", "ERT", "code") for level in levels for key in keys.get(type(level), ()))
+    facts = () if energies.free else energy_facts(levels, "ERT")
+    return Machine("timeloop" if title is None else title.name(), tuple(levels), facts=facts), walk.spreads

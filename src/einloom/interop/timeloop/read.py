@@ -45,8 +45,7 @@ def read_texts(texts: Mapping[str, str], parameters: Mapping[str, str] | None = 
     machine = workload = mapping = mapspace = None
     spreads: Mapping[str, Located] = {}
     if (section := found.get("architecture")) is not None:
-        architecture = machine_from(section, energies, clock, notes)
-        machine, spreads = architecture.machine, architecture.spreads
+        machine, spreads = machine_from(section, energies, clock, notes)
     if (section := found.get("problem")) is not None:
         widths = () if machine is None else machine.memories[0].widths
         workload = workload_from(section, _bits(chosen.get("bits"), widths[0][1] if widths else DEFAULT_BITS))

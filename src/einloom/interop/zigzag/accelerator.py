@@ -16,9 +16,9 @@ from ...dataclass import dataclass
 from ...machine.files import level_name, structure_problems
 from ...machine.levels import ALL, Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from ...reading.arithmetic import exact
-from ...reading.facts import Fact
 from ...reading.located import Located
 from ...workload.selectors import Selector, selector
+from ..bundle import energy_facts
 from ..tileflow.sections import known, truth
 
 ROLES = {"I1": "input", "I2": "weight", "O": "output"}
@@ -64,14 +64,7 @@ def accelerator_from(view: Located, clock: float, notes: list[str]) -> Machine:
     levels = [*_levels(memories, _ordered(memories, places, dimensions), dimensions), unit]
     for index, message in structure_problems(levels):
         raise (memories if index is None else _view_of(levels[index], places, memories)).error(message)
-    source = f"ZigZag's {name}"
-    facts = tuple(
-        Fact(f"{level.name}.{key}", source, "code")
-        for level in levels
-        if not isinstance(level, Fanout)
-        for key in (("size", "read_energy", "write_energy") if isinstance(level, Memory) else ("energy",))
-    )
-    return Machine(name, tuple(levels), facts=facts)
+    return Machine(name, tuple(levels), facts=energy_facts(levels, f"ZigZag's {name}", "size"))
 
 
 def _view_of(level: Level, places: Sequence[Place], default: Located) -> Located:
@@ -109,7 +102,7 @@ def _place(name: str, view: Located, dimensions: dict[str, int], clock: float, n
     if not operands:
         raise view.error(f"{name} keeps no operand")
     served = known(at := view.require("served_dimensions"), at.names(), tuple(dimensions), "dimension")
-    rates = _rates(name, view.require("ports"), operands, notes)
+    reads, writes, shared = _rates(name, view.require("ports"), operands, notes)
     if (area := view.get("area")) is not None and decimal(area):
         notes.append("areas have no unit in ZigZag and are left out")
     if (latency := view.get("latency")) is not None and latency.integer(minimum=0) > 1:
@@ -117,16 +110,16 @@ def _place(name: str, view: Located, dimensions: dict[str, int], clock: float, n
     view.get("mem_type")
     double = view.get("force_double_buffering")
     which = role_set(operands)  # an operand passes through all its memories: what may stand in one must stand there
-    width = rates.read or rates.write
+    width = reads or writes
     memory = Memory(
         name,
         size=view.require("size").integer(minimum=1),
         read_energy=picojoules(view.require("r_cost")),
-        write_energy=picojoules(view.require("w_cost"), Fraction(width, rates.write or width)),
+        write_energy=picojoules(view.require("w_cost"), Fraction(width, writes or width)),
         bits_per_access=width,
         read_throughput=width * clock,
-        write_throughput=(rates.write or width) * clock,
-        ports="shared" if rates.shared else "separate",
+        write_throughput=(writes or width) * clock,
+        ports="shared" if shared else "separate",
         must=which,
         may=which,
         double_buffer=double is not None and truth(double),
@@ -135,17 +128,8 @@ def _place(name: str, view: Located, dimensions: dict[str, int], clock: float, n
     return Place(memory, operands, frozenset(served), view)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rates:
-    """Bits per cycle that a memory reads and writes, 0 where no port does; shared: do reads and writes take turns?"""
-
-    read: int
-    write: int
-    shared: bool
-
-
-def _rates(name: str, view: Located, operands: tuple[str, ...], notes: list[str]) -> _Rates:
-    """The bandwidth of the ports, the least of each direction."""
+def _rates(name: str, view: Located, operands: tuple[str, ...], notes: list[str]) -> tuple[int, int, bool]:
+    """Bits per cycle of the ports that read and that write, the least of each, 0 for none; and do they take turns?"""
     widths: dict[str, list[int]] = {"read": [], "write": []}
     shared = False
     for port in view.items():
@@ -169,7 +153,7 @@ def _rates(name: str, view: Located, operands: tuple[str, ...], notes: list[str]
             notes.append(f"{name}: {what} ports of {', '.join(map(str, found))} bits; the least counts for all")
     if shared and len(view.items()) > 1:
         notes.append(f"{name}: ports that read and write at the same time take turns here")
-    return _Rates(min(widths["read"], default=0), min(widths["write"], default=0), shared)
+    return min(widths["read"], default=0), min(widths["write"], default=0), shared
 
 
 def _allocated(item: Located, operands: tuple[str, ...], kind: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 
 from ...dataclass import dataclass
 from ...errors import SpecError, combined, nearest
@@ -49,8 +48,8 @@ class Layer:
     relations: Mapping[str, tuple[tuple[str, int], ...]]
     bits: Mapping[str, int]
     sources: Mapping[str, int]
-    starts: Mapping[str, int] = field(default_factory=dict)
-    extents: Mapping[str, int] = field(default_factory=dict)
+    starts: Mapping[str, int]
+    extents: Mapping[str, int]
 
     def tensor(self, letter: str) -> str:
         """The tensor that an operand names."""
@@ -135,11 +134,12 @@ def _layer(view: Located, before: Sequence[Layer], notes: list[str]) -> Layer:
     sizes = _sizes(view.require("loop_dims"), view.require("loop_sizes"))
     relations = _relations(view.get("dimension_relations"), sizes)
     sources = {letter: source for letter, source in _sources(view, inputs).items() if source != number}
-    layer = Layer(number, name, kind, view, output, inputs, adds, sizes, relations, _precision(view, inputs), sources)
-    starts, extents = _related(view, relations)
+    bits = _precision(view, inputs)
+    related = _related(view, relations)
+    layer = Layer(number, name, kind, view, output, inputs, adds, sizes, relations, bits, sources, *related)
     _check_ranks(layer, view.require("equation"))
     view.finish()
-    return replace(layer, starts=starts, extents=extents)
+    return layer
 
 
 def _equation(view: Located) -> tuple[LayerOperand, tuple[LayerOperand, ...], bool]:

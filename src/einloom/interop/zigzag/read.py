@@ -33,25 +33,22 @@ def read_texts(texts: Mapping[str, str], clock: float = 1.0) -> Bundle:
     machine: Machine | None = None
     layers: CascadeOfLayers | None = None
     mapping: Located | None = None
+    met: set[str] = set()
     if not texts:
         raise SpecError("ZigZag's files are an accelerator, a workload, or both; none is given")
     for name, text in texts.items():
         repeated: list[SpecError] = []
         view = read_text(text, name, repeated)
         notes += [f"{error}; the last one counts, as in ZigZag" for error in repeated]
-        if view.is_list:
-            if _is_mapping(view):
-                if mapping is not None:
-                    raise view.error("a second mapping; one is read at a time")
-                mapping = view
-                continue
-            if layers is not None:
-                raise view.error("a second workload; one is read at a time")
+        kind = _kind(view)
+        if kind in met:
+            raise view.error(f"a second {kind}; one is read at a time")
+        met.add(kind)
+        if kind == "mapping":
+            mapping = view
+        elif kind == "workload":
             layers = layers_from(view, WORKLOAD_NAME, notes)
         else:
-            _refuse_systems(view)
-            if machine is not None:
-                raise view.error("a second accelerator; one is read at a time")
             machine = accelerator_from(view, clock, notes)
     mapspace: Mapspace | None = None
     if mapping is not None:
@@ -62,13 +59,13 @@ def read_texts(texts: Mapping[str, str], clock: float = 1.0) -> Bundle:
     return Bundle(workload, machine, mapspace=mapspace, notes=tuple(dict.fromkeys(notes)))
 
 
-def _is_mapping(view: Located) -> bool:
-    items = view.items()
-    keys = items[0].keys if items and items[0].is_mapping else ()
-    return "equation" not in keys and ("spatial_mapping" in keys or "memory_operand_links" in keys)
-
-
-def _refuse_systems(view: Located) -> None:
+def _kind(view: Located) -> str:
+    """Which of the three it is. SpecError for a system of Stream, and for anything else."""
+    if view.is_list:
+        items = view.items()
+        keys = items[0].keys if items and items[0].is_mapping else ()
+        spreads = "equation" not in keys and ("spatial_mapping" in keys or "memory_operand_links" in keys)
+        return "mapping" if spreads else "workload"
     keys = view.keys
     if "cores" in keys:
         raise view.require("cores").error(
@@ -76,3 +73,4 @@ def _refuse_systems(view: Located) -> None:
         )
     if "memories" not in keys and "operational_array" not in keys:
         raise view.error(f"neither an accelerator nor a workload of ZigZag: {_KNOWN}")
+    return "accelerator"
