@@ -34,24 +34,23 @@ class _Writer:
         held: (memory, tensor) of the stores above. begin: the level that the first tile is of, if a scope demands one.
         """
         head = nest[0]
-        below = einsums_below(nest)
         if isinstance(head, Store) and not isinstance(nest[1], Split):
             if head.slots is not None:
                 raise SpecError(f"TileFlow has no word for slots, which the store in {head.memory} has")
             place = self.memories.index(head.memory)
             if place > level + 1:
-                return self.tile(level + 1, (), nest, held, below)
+                return self.tile(level + 1, (), nest, held)
             held = held | {(head.memory, tensor) for tensor in head.tensors}
-            return self.temporal(place, nest[1:], held, below)
+            return self.temporal(place, nest[1:], held)
         if begin is not None and begin != level:
-            return self.temporal(begin, nest, held, below)
+            return self.temporal(begin, nest, held)
         if isinstance(head, Loop) and head.axis is None:
-            return self.temporal(level, nest, held, below)
+            return self.temporal(level, nest, held)
         if isinstance(head, Loop):
-            return self.spatial(level, nest, held, below)
+            return self.spatial(level, nest, held)
         if isinstance(head, Compute):
             if level < len(self.memories) - 1:
-                return self.tile(level + 1, (), nest, held, below)
+                return self.tile(level + 1, (), nest, held)
             return {"node-type": "Op", "name": head.einsum}
         kept: Store | None = None
         if isinstance(head, Store):
@@ -59,7 +58,7 @@ class _Writer:
         assert isinstance(head, Split)
         return self.scope(head, kept, level, held)
 
-    def temporal(self, place: int, rest: Nest, held: frozenset[tuple[str, str]], below: tuple[str, ...]) -> Data:
+    def temporal(self, place: int, rest: Nest, held: frozenset[tuple[str, str]]) -> Data:
         """A temporal tile with the loops that `rest` begins with; a dimension that comes again begins another tile."""
         loops: list[Loop] = []
         seen: set[str] = set()
@@ -68,12 +67,10 @@ class _Writer:
                 break
             seen.add(self.dimension(node))
             loops.append(node)
-        return self.tile(place, tuple(loops), rest[len(loops) :], held, below)
+        return self.tile(place, tuple(loops), rest[len(loops) :], held)
 
-    def tile(
-        self, place: int, loops: tuple[Loop, ...], rest: Nest, held: frozenset[tuple[str, str]], below: tuple[str, ...]
-    ) -> Data:
-        memory = self.memories[place]
+    def tile(self, place: int, loops: tuple[Loop, ...], rest: Nest, held: frozenset[tuple[str, str]]) -> Data:
+        memory, below = self.memories[place], einsums_below(rest)
         data: Data = {"node-type": "Tile", "type": "temporal", **self.factors(loops, below), "target": memory}
         bypass = sorted(t for t in living(self.workload, below) if (memory, t) not in held)
         if bypass:
@@ -81,26 +78,26 @@ class _Writer:
         data["subtree"] = [self.nest(rest, place, held)]
         return data
 
-    def spatial(self, level: int, nest: Nest, held: frozenset[tuple[str, str]], below: tuple[str, ...]) -> Data:
+    def spatial(self, level: int, nest: Nest, held: frozenset[tuple[str, str]]) -> Data:
         """A spatial tile with the spatial loops over one fanout, those along Y outside."""
         head = nest[0]
         assert isinstance(head, Loop) and head.axis is not None
         fanout = self.fanout(head.axis)
         above = [m for m in self.machine.memories if self.machine.position[m.name] < self.machine.position[fanout.name]]
         if level < len(above) - 1:
-            return self.tile(level + 1, (), nest, held, below)
+            return self.tile(level + 1, (), nest, held)
         count = 0
         while isinstance(node := nest[count], Loop) and node.axis in {axis.name for axis in fanout.axes}:
             count += 1
         loops = [node for node in nest[:count] if isinstance(node, Loop)]
         across = [loop for loop in loops if loop.axis == fanout.axes[0].name]
         down = [loop for loop in loops if loop.axis != fanout.axes[0].name]
-        data: Data = {"node-type": "Tile", "type": "spatial", **self.factors((*down, *across), below)}
+        data: Data = {"node-type": "Tile", "type": "spatial", **self.factors((*down, *across), einsums_below(nest))}
         data.update(target=self.memories[level], split=len(across), multicast=self.joined(fanout))
         rest = nest[count:]
         first = rest[0]
         stands = isinstance(first, Split) or (isinstance(first, Store) and len(rest) > 1)
-        data["subtree"] = [self.nest(rest, level, held) if stands else self.temporal(level + 1, rest, held, below)]
+        data["subtree"] = [self.nest(rest, level, held) if stands else self.temporal(level + 1, rest, held)]
         return data
 
     def scope(self, split: Split, kept: Store | None, level: int, held: frozenset[tuple[str, str]]) -> Data:

@@ -16,7 +16,7 @@ from ...reading.located import Located
 from ...workload.build import build_workload
 from ...workload.einsum import Access, Einsum, Index, Workload
 from ...workload.notation import FUNCTIONS
-from .sections import truth, whole, words
+from .sections import known, truth, whole, words
 
 WORKLOAD_NAME = "tileflow"
 
@@ -62,11 +62,11 @@ def problem_from(view: Located, names: Mapping[str, Number], bits: int) -> Opera
     except SpecError as error:
         name = (error.path or "").removeprefix("einsums.")
         raise places.get(name, listed).error(error.message, error.suggestion) from None
-    known = set(workload.inputs)
+    inputs = set(workload.inputs)
     for tensor in ins:
-        if tensor not in known:
-            raise io.error(f"io.ins names {tensor}, which is no input of the operators", nearest(tensor, known))
-    if missing := known - set(ins):
+        if tensor not in inputs:
+            raise io.error(f"io.ins names {tensor}, which is no input of the operators", nearest(tensor, inputs))
+    if missing := inputs - set(ins):
         raise io.error(f"no operator writes {', '.join(sorted(missing))}, and io.ins does not name it")
     read_first = frozenset(tensor for tensor, flag in accumulated.items() if flag)
     return OperatorProblem(workload, variables, sizes, read_first, tuple(accumulated))
@@ -79,9 +79,7 @@ def rank_variables(dimensions: tuple[str, ...]) -> dict[str, str]:
 
 
 def _sizes(view: Located, dimensions: tuple[str, ...], names: Mapping[str, Number]) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    for dimension in dimensions:
-        sizes[dimension] = whole(view.require(dimension), names)
+    sizes = {dimension: whole(view.require(dimension), names) for dimension in dimensions}
     view.finish()
     return sizes
 
@@ -95,8 +93,7 @@ def _operator(
 ) -> Einsum:
     name = item.require("name").name()
     dimensions = item.require("dimensions")
-    for dimension in words(dimensions):
-        _known(dimensions, dimension, variables)
+    listed = known(dimensions, words(dimensions), variables, "dimension")
     accesses: dict[str, Access] = {}
     for space in item.require("data-spaces").items():
         tensor = space.require("name").name()
@@ -115,18 +112,12 @@ def _operator(
     item.finish()
     function = None if kind is None else kind.name().lower()
     met = {v for access in (*inputs, output) for v in access.variables}
-    for dimension in words(dimensions):
+    for dimension in listed:
         if variables[dimension] not in met:
             raise dimensions.error(f"{name} runs over {dimension}, which no tensor of it has")
     if function is not None and function in FUNCTIONS and FUNCTIONS[function] in (None, len(inputs)):
         return Einsum(name, output, inputs, "map", function)
     return Einsum(name, output, inputs)
-
-
-def _known(view: Located, dimension: str, variables: Mapping[str, str]) -> str:
-    if dimension not in variables:
-        raise view.unknown("dimension", dimension, variables)
-    return variables[dimension]
 
 
 def _access(item: Located, accesses: Mapping[str, Access], tensor: str) -> Access:
@@ -142,7 +133,8 @@ def _index(rank: Located, variables: Mapping[str, str], sizes: Mapping[str, int]
         parts = term.items()
         if not 1 <= len(parts) <= 2:
             raise term.error("a term of a projection is [DIMENSION] or [DIMENSION, factor]")
-        variable = _known(parts[0], parts[0].name(), variables)
+        (dimension,) = known(parts[0], (parts[0].name(),), variables, "dimension")
+        variable = variables[dimension]
         factor = whole(parts[1], {**names, **sizes}) if len(parts) == 2 else 1
         terms[variable] = terms.get(variable, 0) + factor
     return Index(tuple(terms.items()))

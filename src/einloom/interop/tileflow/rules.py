@@ -137,10 +137,6 @@ class RuledLink(StoreLink):
             return Fraction(0)
         return left_behind(self.all_paths, self.layout, self.path, self.tensor, self.child.memory)
 
-    @property
-    def accumulated(self) -> bool:
-        return self.tensor in self.layout.accumulated
-
     def crossing(self, *, at_parent: bool, one: bool) -> Number:
         """Values that cross, of one instance at that side or of all."""
         return self.moved(at_parent=at_parent, picks={} if one else None) * (1 - self.found)
@@ -149,7 +145,7 @@ class RuledLink(StoreLink):
         """Values of a result that go down again."""
         crossing = self.crossing(at_parent=at_parent, one=one)
         if "first-read" in self.rules:
-            return crossing if self.accumulated else 0
+            return crossing if self.tensor in self.layout.accumulated else 0
         return terms.refills(crossing, self.moved(at_parent=at_parent, picks={} if one else None, fresh=True))
 
 
@@ -187,8 +183,8 @@ def effects(case: Case) -> tuple[tuple[TileFlowRule, Counts], ...]:
 def tiles_for(case: Case, link: StoreLink) -> tuple[TileAt, ...]:
     """The tiles of the link's parent memory between parent and child at which the tensor lives, outermost first."""
     tiles = case.layout.tiles[link.path.einsum.name]
-    mine = [t for t in tiles if t.memory == link.parent.memory and t.place <= link.place and link.tensor in t.tensors]
-    return tuple(mine)
+    memory, place = link.parent.memory, link.place
+    return tuple(t for t in tiles if t.memory == memory and t.place <= place and link.tensor in t.tensors)
 
 
 def _start(case: Case, link: StoreLink) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from ...errors import SpecError
@@ -100,7 +100,7 @@ def words(view: Located | None) -> tuple[str, ...]:
     return found
 
 
-def known(view: Located, names: Sequence[str], table: Sequence[str], what: str) -> tuple[str, ...]:
+def known(view: Located, names: Sequence[str], table: Collection[str], what: str) -> tuple[str, ...]:
     """The names, each one of the table."""
     for name in names:
         if name not in table:

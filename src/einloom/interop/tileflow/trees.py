@@ -10,6 +10,7 @@ stores stand above the split.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from collections.abc import Mapping as Table
 from math import prod
@@ -96,15 +97,14 @@ class _Builder:
             if node.spatial:
                 made.extend(self.spatial(node))
             else:
-                held = self.lives(node) - set(node.bypass)
+                held = living(self.workload, operators_below(node)) - set(node.bypass)
                 new = {tensor for tensor in held if (node.target, tensor) not in stored}
                 if new:
                     made.append(self.store(node.target, new))
                     stored = stored | {(node.target, tensor) for tensor in new}
-                at = TileAt(above.depth + len(made), node.target, frozenset(held), node.profile)
                 for name in operators_below(node):
                     mine = frozenset(held & set(self.workload.einsum(name).tensors))
-                    self.tiles[name].append(TileAt(at.place, at.memory, mine, at.profile))
+                    self.tiles[name].append(TileAt(above.depth + len(made), node.target, mine, node.profile))
                 made.extend(self.temporal(node))
             node = node.child
         if isinstance(node, Op):
@@ -124,13 +124,13 @@ class _Builder:
         kept = set(handed)
         if scope.kind == "sharing" and whole:
             for tile in tiles:
-                kept |= self.lives(tile) - set(tile.bypass)
+                kept |= living(self.workload, operators_below(tile)) - set(tile.bypass)
         kept = {tensor for tensor in kept if (memory, tensor) not in above.stored}
         stored = above.stored
         if kept:
             address = (*above.prefix, before + len(made))
             for tensor in handed:
-                users = [tile for tile in tiles if tensor in self.touched(tile)]
+                users = [tile for tile in tiles if tensor in touched(self.workload, operators_below(tile))]
                 if not whole or scope.kind in CONCURRENT or any(tensor in tile.bypass for tile in users):
                     self.passed.add((address, tensor))
             made.append(self.store(memory, kept))
@@ -160,20 +160,9 @@ class _Builder:
 
     # Where tensors live
 
-    def touched(self, node: Node) -> set[str]:
-        """Tensors that the operators below `node` access."""
-        return touched(self.workload, operators_below(node))
-
-    def lives(self, tile: TileNode) -> set[str]:
-        """Tensors that live at the tile: touched below it, and used or wanted outside of it too."""
-        return living(self.workload, operators_below(tile))
-
     def handed(self, children: tuple[Node, ...]) -> set[str]:
         """Tensors that more than one branch accesses."""
-        seen: dict[str, int] = {}
-        for child in children:
-            for tensor in self.touched(child):
-                seen[tensor] = seen.get(tensor, 0) + 1
+        seen = Counter(tensor for child in children for tensor in touched(self.workload, operators_below(child)))
         return {tensor for tensor, count in seen.items() if count > 1}
 
     def depends(self, children: tuple[Node, ...]) -> bool:
@@ -224,19 +213,17 @@ class _Builder:
 
     def uses(self, node: Node) -> Uses:
         """Instances in X and Y of the fanout below its first level that `node` takes."""
-        if isinstance(node, TileNode):
-            if node.spatial:
-                inside: Uses = {"X": 1, "Y": 1}
-                if isinstance(node.child, Scope):
-                    inside = self.uses(node.child) if first_level(node.child) == node.target else inside
-                return {
-                    d: inside[d] * prod(n for (_, n), along in zip(node.loops, node.along, strict=True) if along == d)
-                    for d in inside
-                }
-            same = isinstance(node.child, TileNode | Scope) and first_level(node.child) == node.target
-            return self.uses(node.child) if same else {"X": 1, "Y": 1}
         if isinstance(node, Op):
             return {"X": 1, "Y": 1}
+        if isinstance(node, TileNode):
+            same = not isinstance(node.child, Op) and first_level(node.child) == node.target
+            inside: Uses = self.uses(node.child) if same else {"X": 1, "Y": 1}
+            if not node.spatial:
+                return inside
+            return {
+                d: inside[d] * prod(n for (_, n), along in zip(node.loops, node.along, strict=True) if along == d)
+                for d in inside
+            }
         parts = [self.uses(child) for child in node.children]
         together: Uses = {d: max(part[d] for part in parts) for d in parts[0]}
         if node.kind in CONCURRENT:

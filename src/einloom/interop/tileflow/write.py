@@ -12,7 +12,7 @@ from dataclasses import field
 
 from ...dataclass import dataclass
 from ...errors import SpecError
-from ...machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
+from ...machine.levels import ComputeUnit, Fanout, Machine, Memory, Toll
 from ...mapping.normal import normal_form
 from ...mapping.tree import Loop, Mapping, Nest, Split, Store
 from ...reading.yamltree import dump_yaml
@@ -120,22 +120,21 @@ class _Writer:
 
     def architecture(self) -> dict[str, object]:
         """Nested levels; instances and mesh are those of the whole machine."""
-        sizes = {below: _sizes(fanout.axes) for fanout, below in self.fanouts()}
+        sizes = {below: [axis.size for axis in fanout.axes] for fanout, below in self.fanouts()}
         x = y = 1
         chain: list[list[dict[str, object]]] = []
         for level in self.machine.levels:
             if isinstance(level, Fanout | Toll):
                 continue
-            dx, dy = sizes.get(level.name, (1, 1))
+            dx, dy = (*sizes.get(level.name, ()), 1, 1)[:2]
             x, y = x * dx, y * dy
             name = level.name if x * y == 1 else f"{level.name}[0..{x * y - 1}]"
-            outermost = level is self.machine.levels[0]
+            unit, outermost = isinstance(level, ComputeUnit), level is self.machine.levels[0]
+            kind = "intmac" if unit else "DRAM" if outermost else "SRAM"
             attributes = {"meshX": x, "meshY": y, **self.attributes(level)}
-            entry: dict[str, object] = {"name": name, "class": _class(level, outermost), "attributes": attributes}
-            if isinstance(level, ComputeUnit):
-                chain[-1].append(entry)
-            else:
-                chain.append([entry])
+            if not unit:
+                chain.append([])
+            chain[-1].append({"name": name, "class": kind, "attributes": attributes})
         node: dict[str, object] | None = None
         for depth, local in reversed(list(enumerate(chain))):
             name = self.machine.name if depth == 0 else f"level{depth}"
@@ -199,15 +198,6 @@ class _Writer:
                 raise SpecError(f"{einsum} reads {access}: TileFlow has no word for a constant in an index")
             ranks.append([[self.letters[einsum, v], *([] if n == 1 else [n])] for v, n in index.terms])
         return {"name": access.tensor, "projection": ranks}
-
-
-def _sizes(axes: tuple[Axis, ...]) -> tuple[int, int]:
-    x, y = (*(axis.size for axis in axes), 1)[:2] if len(axes) < 2 else (axes[0].size, axes[1].size)
-    return x, y
-
-
-def _class(level: Memory | ComputeUnit, outermost: bool) -> str:
-    return "intmac" if isinstance(level, ComputeUnit) else "DRAM" if outermost else "SRAM"
 
 
 def _letters(workload: Workload) -> dict[tuple[str, str], str]:
