@@ -17,6 +17,7 @@ from ...reading.located import Located
 from ...workload.selectors import Selector, selector
 from ..accelforge.tagged import TAG
 from ..bundle import energy_facts
+from ..tileflow.sections import known
 from .energies import Energies
 from .sections import check_version, words
 
@@ -193,9 +194,7 @@ def _tag(view: Located) -> str:
     kind = view.get(TAG)
     if kind is None:
         raise view.error(f"a node begins with its kind: {', '.join('!' + known for known in NODES)}")
-    if kind.name() not in NODES:
-        raise kind.unknown("kind of node", kind.name(), NODES)
-    return kind.name()
+    return known(kind, (kind.name(),), NODES, "kind of node")[0]
 
 
 def _set(names: tuple[str, ...]) -> Selector | None:

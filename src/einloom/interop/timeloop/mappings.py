@@ -18,7 +18,7 @@ from ...reading.located import Located
 from ...workload.einsum import Workload
 from ..tileflow.operators import rank_variables
 from ..tileflow.sections import known
-from .sections import words
+from .sections import permutation, words
 
 KINDS = ("temporal", "spatial", "datatype", "dataspace", "bypass")
 _FACTOR = re.compile(r"\s*([A-Za-z_]\w*?)\s*(?:=\s*)?([0-9]+)(?![0-9A-Za-z_=])(\s*,\s*[0-9]+(?![0-9]*\s*=))?\s*,?")
@@ -128,10 +128,7 @@ class _Reader:
             if sum(trips > 1 for trips in factors.values()) > 1:
                 raise place.error("several loops without a permutation; write in which order they stand")
             return tuple(factors)
-        names = words(view)
-        if len(names) == 1 and names[0] not in self.dimensions:
-            names = tuple(names[0])
-        known(view, names, self.dimensions, "dimension")
+        names = permutation(view, self.dimensions)
         if len(set(names)) < len(names):
             raise view.error("a dimension stands in the permutation twice")
         missing = [name for name, trips in factors.items() if trips > 1 and name not in names]

@@ -6,12 +6,12 @@ Node tags such as ``!Component`` become a field; nothing else is tagged. Templat
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ...errors import SpecError
 from ...reading.located import Located
 from ..accelforge.tagged import parse_tagged
-from ..tileflow.sections import named_sections
+from ..tileflow.sections import known, named_sections
 
 READ = ("architecture", "problem", "mapping", "ERT", "variables")
 LEFT_OUT = ("mapper", "components", "ART", "globals", "dumped_by_timeloop_front_end")
@@ -43,6 +43,14 @@ def check_version(view: Located) -> None:
     said = version.text() if version.is_text else str(version.number("energy"))
     if said not in _VERSIONS:
         raise version.error(f"version {said:.20}; {_VERSIONS[0]} is read (for 0.2, see TileFlow's importer)")
+
+
+def permutation(view: Located, dimensions: Collection[str]) -> tuple[str, ...]:
+    """Dimensions in their order; in one text, letters need nothing between them."""
+    names = words(view)
+    if len(names) == 1 and names[0] not in dimensions:
+        names = tuple(names[0])
+    return known(view, names, dimensions, "dimension")
 
 
 def words(view: Located) -> tuple[str, ...]:

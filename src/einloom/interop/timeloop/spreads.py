@@ -11,7 +11,7 @@ from ...mapspace.space import SPACES, Mapspace
 from ...reading.located import Located
 from ..tileflow.operators import rank_variables
 from ..tileflow.sections import known
-from .sections import words
+from .sections import permutation
 
 _FACTOR = re.compile(r"([A-Za-z_]\w*?)\s*(<=|=)\s*([0-9]{1,12})\Z")
 
@@ -30,7 +30,7 @@ def mapspace_from(
 def _limits(fanout: Fanout, view: Located, dimensions: tuple[str, ...], notes: list[str]) -> list[AxisLimit]:
     variables = rank_variables(dimensions)
     listed = view.get("permutation")
-    order = () if listed is None else _order(listed, dimensions)
+    order = () if listed is None else permutation(listed, dimensions)
     split = None if (field := view.get("split")) is None else field.integer(minimum=0)
     factors = {} if (field := view.get("factors")) is None else _factors(field, dimensions)
     view.finish()
@@ -49,13 +49,6 @@ def _limits(fanout: Fanout, view: Located, dimensions: tuple[str, ...], notes: l
                 numbers = Numbers(values=(number,)) if sign == "=" else Numbers(most=number)
                 found.append(AxisLimit(axis.name, numbers, (variables[name],)))
     return found
-
-
-def _order(view: Located, dimensions: tuple[str, ...]) -> tuple[str, ...]:
-    names = words(view)
-    if len(names) == 1 and names[0] not in dimensions:
-        names = tuple(names[0])
-    return known(view, names, dimensions, "dimension")
 
 
 def _factors(view: Located, dimensions: tuple[str, ...]) -> dict[str, tuple[str, int]]:
