@@ -143,17 +143,19 @@ def _select(which: Selector, workload: Workload, einsum: str, held_above: frozen
             return mine & {name}
         return frozenset(tensor for tensor in mine if means(workload, einsum, tensor, held_above))
 
-    def evaluate(node: tuple[object, ...]) -> frozenset[str]:
-        if node[0] == "name":
-            return named(str(node[1]))
-        children = [evaluate(child) for child in node[1:] if isinstance(child, tuple)]
-        if node[0] == "not":
-            return mine - children[0]
-        if node[0] == "or":
-            return frozenset().union(*children)
-        return frozenset.intersection(*children)
+    return selected(which.tree, mine, named)
 
-    return evaluate(which.tree)
+
+def selected(node: tuple[object, ...], every: frozenset[str], named: Callable[[str], frozenset[str]]) -> frozenset[str]:
+    """What the expression selects among `every`; `named`: what a name alone selects."""
+    if node[0] == "name":
+        return named(str(node[1]))
+    children = [selected(child, every, named) for child in node[1:] if isinstance(child, tuple)]
+    if node[0] == "not":
+        return every - children[0]
+    if node[0] == "or":
+        return frozenset().union(*children)
+    return frozenset.intersection(*children)
 
 
 def unknown_names(which: Selector, workload: Workload) -> tuple[str, ...]:

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable
 
 from ...errors import SpecError, nearest
+from ...machine.levels import NOTHING
 from ...mapspace.limits.data import AxisLimit, Numbers
 from ...reading.located import Located
 from ...workload.einsum import Workload
-from ...workload.selectors import Selector, selector
+from ...workload.selectors import Selector, selected, selector
 
 OPERATORS = ("==", "<=", ">=", "<", ">")
 PRODUCT = "product"
@@ -78,17 +79,9 @@ def _variables(text: str, own: tuple[str, ...], workload: Workload) -> tuple[str
             message = f"{name!r} in {text!r} is no rank variable; there are {', '.join(sorted(known))}"
             raise SpecError(message, suggestion=nearest(name, known))
 
-    def among(node: tuple[object, ...]) -> frozenset[str]:
-        if node[0] == "name":
-            return {"all": frozenset(own), "nothing": frozenset[str]()}.get(
-                str(node[1]), frozenset(own) & {str(node[1])}
-            )
-        parts = [among(part) for part in node[1:] if isinstance(part, tuple)]
-        if node[0] == "not":
-            return frozenset(own) - parts[0]
-        return frozenset[str]().union(*parts) if node[0] == "or" else frozenset.intersection(*parts)
-
-    chosen = among(which.tree)
+    every = frozenset(own)
+    words = {"all": every, "nothing": frozenset[str]()}
+    chosen = selected(which.tree, every, lambda name: words.get(name, every & {name}))
     return tuple(variable for variable in own if variable in chosen)
 
 
@@ -106,12 +99,11 @@ def same_everywhere(limits: Iterable[AxisLimit], workload: Workload | None) -> t
 
 def directions(reused: Selector) -> tuple[Selector, Selector]:
     """What an axis multicasts and what it reduces, of the tensors that it may reuse."""
-    nothing = selector("nothing")
     match reused.tree:
         case ("name", "input" | "weight" | "cascade_input"):
-            return reused, nothing
+            return reused, NOTHING
         case ("name", "output" | "cascade_output"):
-            return nothing, reused
+            return NOTHING, reused
         case ("or", ("and", _, ("not", ("name", "output"))), ("and", _, ("name", "output"))):
             parts = reused.text.split(" | ")
             if len(parts) == 2:
