@@ -142,11 +142,10 @@ def _rates(name: str, view: Located, operands: tuple[str, ...], notes: list[str]
         directions = [_allocated(item, operands, kind) for item in port.require("allocation").items()]
         port.finish()
         shared = shared or kind == "read_write"
-        if any(direction in READS for direction in directions):
-            widths["read"].append(width)
-        if any(direction in WRITES for direction in directions):
-            widths["write"].append(width)
-    if not widths["read"] and not widths["write"]:
+        for what, ways in (("read", READS), ("write", WRITES)):
+            if any(direction in ways for direction in directions):
+                widths[what].append(width)
+    if not any(widths.values()):
         raise view.error(f"{name} has no port that moves anything")
     for what, found in widths.items():
         if len(set(found)) > 1:

@@ -295,21 +295,16 @@ def _variables(layers: Sequence[Layer]) -> dict[tuple[int, str], str]:
 
 def _accesses(layers: Sequence[Layer], names: Mapping[tuple[int, str], str]) -> dict[tuple[int, str], Access]:
     """(layer, operand letter) -> access. Where accesses of one tensor differ in rank, ranks of one element go."""
-    ranks = {(layer.id, operand.letter): operand.ranks for layer in layers for operand in (layer.output, *layer.inputs)}
-    users: dict[str, list[tuple[Layer, str]]] = {}
+    users: dict[str, list[tuple[Layer, LayerOperand]]] = {}
     for layer in layers:
         for operand in (layer.output, *layer.inputs):
-            users.setdefault(layer.tensor(operand.letter), []).append((layer, operand.letter))
-    for uses in users.values():
-        if len({len(ranks[layer.id, letter]) for layer, letter in uses}) > 1:
-            for layer, letter in uses:
-                kept = tuple(rank for rank in ranks[layer.id, letter] if layer.reach(rank) > 1)
-                ranks[layer.id, letter] = kept
+            users.setdefault(layer.tensor(operand.letter), []).append((layer, operand))
     table: dict[tuple[int, str], Access] = {}
-    for layer in layers:
-        for operand in (layer.output, *layer.inputs):
-            indices = tuple(_index(layer, rank, names) for rank in ranks[layer.id, operand.letter])
-            table[layer.id, operand.letter] = Access(layer.tensor(operand.letter), indices)
+    for tensor, uses in users.items():
+        uneven = len({len(operand.ranks) for _, operand in uses}) > 1
+        for layer, operand in uses:
+            ranks = [rank for rank in operand.ranks if not uneven or layer.reach(rank) > 1]
+            table[layer.id, operand.letter] = Access(tensor, tuple(_index(layer, rank, names) for rank in ranks))
     return table
 
 
