@@ -16,9 +16,11 @@ from ...errors import SpecError
 from ...reading.arithmetic import exact
 from ...reading.located import Located
 from ...workload.einsum import Workload
+from ...workload.selectors import Selector
 from .expressions import Value, evaluate, is_number
 from .models import Missing, Modelled
 from .scales import Scales, scales_of
+from .sets import imported_set
 
 DERIVED = ("total_area", "total_leak_power", "component_modeling_log")
 
@@ -70,6 +72,11 @@ class Components:
                 raise SpecError(f"expected a number, {view.text()!r:.60} is none")
             assert isinstance(value, Fraction | float)
             return value
+
+    def named(self, view: Located, text: str) -> Selector:
+        """The set of tensors that an expression at `view` means."""
+        with view.placed():
+            return imported_set(text, self.written, self.symbols.tensors)
 
     @property
     def common_widths(self) -> tuple[int, ...]:

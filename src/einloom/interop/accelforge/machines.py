@@ -16,7 +16,7 @@ from typing import Literal
 
 from ...errors import SpecError, combined
 from ...machine.files import structure_problems
-from ...machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
+from ...machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
 from ...mapspace.limits.data import AxisLimit, HoldLimit, Limits
 from ...reading.located import Located
 from ...workload.selectors import Selector, select, selector
@@ -28,7 +28,7 @@ from .formulas import ports as ports_of
 from .models import Modelled
 from .scales import width_of_values
 from .scopes import Layered, fanouts, texts
-from .sets import always_held_above, imported_set
+from .sets import always_held_above
 from .tagged import TAG
 from .tolls import IN_FRONT, Tolls, in_whole_bits
 
@@ -217,10 +217,7 @@ class _Machine(Tolls):
         return usable
 
     def set(self, view: Located | None, default: str) -> Selector:
-        if view is None:
-            return selector(default)
-        with view.placed():
-            return imported_set(view.text(what="a set expression"), self.written, self.symbols.tensors)
+        return selector(default) if view is None else self.named(view, view.text(what="a set expression"))
 
     def check_outputs(self) -> None:
         """``skip_initial_output_write: False`` is read where reading a result before it is written costs nothing."""
@@ -296,17 +293,14 @@ class _Machine(Tolls):
         field = view.get("values_per_action")
         if field is None or not field.keys:
             return None
-        counts = []
-        for text, key, value in field.entries():
-            with key.placed():
-                counts.append((imported_set(text, self.written, self.symbols.tensors), self.number(value)))
+        counts = [(self.named(key, text), self.number(value)) for text, key, value in field.entries()]
         return width_of_values(field, counts, memory, self.symbols.workload)
 
     def held(self, view: Located, name: str) -> tuple[Selector, Selector, Selector]:
         """What the memory must hold, may hold and may back."""
         field = view.get("tensors")
         if field is None:
-            must, may = selector("nothing"), selector("all")
+            must, may = NOTHING, ALL
         else:
             keep, may_keep = field.get("keep"), field.get("may_keep")
             must = self.set(keep, "nothing")
@@ -359,7 +353,7 @@ class _Machine(Tolls):
         free = all(action.energy == 0 and action.throughput == inf for action in actions.values())
         if one_value(field.text()) and free and not found:
             self.notes.append(f"{view.require('name').name()}: one value of any width is written as 64 bit of 64")
-            return ONE_VALUE, ((selector("all"), ONE_VALUE),), 1
+            return ONE_VALUE, ((ALL, ONE_VALUE),), 1
         return self.common_size(field) * whole.access, whole.widths, whole.access
 
     def common_size(self, field: Located) -> int:
@@ -373,8 +367,7 @@ class _Machine(Tolls):
             return int(size)
 
     def width(self, key: Located, text: str, value: Located) -> tuple[Selector, Fraction]:
-        with key.placed():
-            which = imported_set(text, self.written, self.symbols.tensors)
+        which = self.named(key, text)
         if not (value.is_text and "bits_per_value" in value.text()):
             bits = self.number(value)
         else:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from ...errors import SpecError
+from ...reading.arithmetic import exact
 from ...reading.located import Located
 from .expressions import Value, evaluate
 
@@ -127,8 +128,7 @@ def plain(view: Located) -> Value:
         raise view.error("expected a number, an expression or a list, found a table")
     with suppress(SpecError):
         return view.boolean()
-    number = view.number("energy")
-    return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
+    return exact(view.number("energy"))
 
 
 def fanouts(nodes: Located, names: Mapping[str, Value]) -> dict[str, Value]:

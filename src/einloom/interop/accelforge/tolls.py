@@ -9,18 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from math import inf, lcm
+from math import inf, isfinite, lcm
 
 from ...dataclass import dataclass
-from ...machine.levels import Toll
+from ...machine.levels import ALL, NOTHING, Toll
+from ...reading.arithmetic import exact
 from ...reading.located import Located
 from ...workload.selectors import Selector, select, selector
 from .components import ComponentAction, Components, entries, speed
 from .formulas import ports as ports_of
-from .sets import imported_set
 
 WAYS = ("down", "up", "up_and_down")
-NOTHING = selector("nothing")
 IN_FRONT = (
     "AccelForge's own scripts put a memory in front of such a macro; say so in a file beside, for example "
     "'einloom: {main_memory: MainMemory}'"
@@ -67,17 +66,16 @@ class Tolls(Components):
     def tolled(self, view: Located | None) -> Selector:
         """The tensors that a toll charges."""
         if view is None:
-            return selector("all")
+            return ALL
         keep, may = view.get("keep"), view.get("may_keep")
         if may is not None and self.all_of(may, may.text()).text != "nothing":
             raise may.error("may_keep of a Toll has no counterpart here: what passes it is charged; say keep")
         view.finish()
-        return selector("nothing") if keep is None else self.all_of(keep, keep.text(what="a set expression"))
+        return NOTHING if keep is None else self.all_of(keep, keep.text(what="a set expression"))
 
     def all_of(self, view: Located, text: str) -> Selector:
         """A set of tensors that pass a toll."""
-        with view.placed():
-            return imported_set(anywhere(text), self.written, self.symbols.tensors)
+        return self.named(view, anywhere(text))
 
     def selects(self, which: Selector, part: Selector) -> bool:
         """May one tensor be in both?"""
@@ -190,7 +188,7 @@ def in_whole_bits(
     scale = lcm(access.denominator, *(bits.denominator for _, bits in named))
     found = [(which, int(bits * scale)) for which, bits in named]
     if scale > 1 and len(others) == 1:
-        found.append((selector("all"), others[0] * scale))
+        found.append((ALL, others[0] * scale))
     elif scale > 1 and not widths:
         raise view.error("a width of actions that is not whole needs one width of all tensors; read it with a workload")
     return Widths(tuple(found), int(access * scale), free)
@@ -202,11 +200,8 @@ def _bound(text: str) -> str:
 
 def positive(view: Located, number: Fraction | float, what: str) -> Fraction:
     """The number as a fraction. Raises SpecError with its place if it is below zero or not finite."""
-    if isinstance(number, float):
-        try:
-            number = Fraction(repr(number))
-        except ValueError:
-            raise view.error(f"{what} must be a finite number") from None
+    if isinstance(number, float) and not isfinite(number):
+        raise view.error(f"{what} must be a finite number")
     if number < 0:
         raise view.error(f"{what} may not be negative")
-    return number
+    return exact(number)
