@@ -45,22 +45,8 @@ class Draft:
     bounds: list[Located] = field(default_factory=list)
 
 
-def cascade_from(
-    view: Located,
-    renames: Located | None,
-    variables: Mapping[str, Value],
-    remainder: Mapping[str, object],
-    notes: list[str],
-) -> tuple[Workload, SetNames]:
-    """The cascade of the section ``workload``, and per Einsum what set expressions may name.
-
-    Raises SpecError with the place of what cannot be read or carried over.
-    """
-    return _Cascade(view, variables, remainder, notes).build(renames)
-
-
-class _Cascade:
-    """Reads the section and holds what its parts share."""
+class CascadeReader:
+    """Reads the section ``workload``, and holds what its parts share."""
 
     def __init__(
         self, view: Located, variables: Mapping[str, Value], remainder: Mapping[str, object], notes: list[str]
@@ -72,7 +58,11 @@ class _Cascade:
         self.tensors: dict[str, str] = {}
         self.restored = texts(remainder, "variables")
 
-    def build(self, renames: Located | None) -> tuple[Workload, SetNames]:
+    def read(self, renames: Located | None) -> tuple[Workload, SetNames]:
+        """The cascade, and per Einsum what set expressions may name.
+
+        Raises SpecError with the place of what cannot be read or carried over.
+        """
         view = self.view
         shapes = view.get("iteration_space_shape")
         ranks = view.get("rank_sizes")

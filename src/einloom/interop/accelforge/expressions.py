@@ -284,22 +284,21 @@ class ExpressionEvaluator:
         if node.keywords:
             raise self.refused(node)
         arguments = [self.get(argument) for argument in node.args]
-        if isinstance(node.func, ast.Attribute):
-            if not arguments and (text := ast.unparse(node)) in self.names:
-                return self.names[text]  # a question that the table answers: Macro.get_fanout()
-            found = self.get(node.func.value)
-            if isinstance(found, dict) and not arguments and node.func.attr in ("items", "keys", "values"):
-                return _entries(found, node.func.attr)
-            if isinstance(found, TensorSet) and not arguments and node.func.attr == "tensors":
-                return found
-            raise self.refused(node)
-        if not isinstance(node.func, ast.Name):
-            raise self.refused(node)
-        name = node.func.id
-        try:
-            return _FUNCTIONS[name](*arguments)
-        except (TypeError, ValueError, OverflowError):
-            raise SpecError(f"{name}(...) in {self.text!r} does not fit its arguments") from None
+        match node.func:
+            case ast.Name(id=name):
+                try:
+                    return _FUNCTIONS[name](*arguments)
+                except (TypeError, ValueError, OverflowError):
+                    raise SpecError(f"{name}(...) in {self.text!r} does not fit its arguments") from None
+            case ast.Attribute(value=inner, attr=name):
+                if not arguments and (text := ast.unparse(node)) in self.names:
+                    return self.names[text]  # a question that the table answers: Macro.get_fanout()
+                found = self.get(inner)
+                if isinstance(found, dict) and not arguments and name in ("items", "keys", "values"):
+                    return _entries(found, name)
+                if isinstance(found, TensorSet) and not arguments and name == "tensors":
+                    return found
+        raise self.refused(node)
 
     def comprehension(self, element: ast.expr, one: ast.comprehension) -> Value:
         if not isinstance(one.target, ast.Name) or one.is_async:

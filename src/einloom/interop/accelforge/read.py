@@ -17,7 +17,7 @@ from ...mapspace.limits.data import UNLIMITED
 from ...mapspace.space import Mapspace
 from ...reading.located import Located
 from ..bundle import Bundle
-from .cascades import SetNames, cascade_from
+from .cascades import CascadeReader, SetNames
 from .components import Symbols
 from .expressions import Value, evaluate
 from .includes import IncludedLine, with_files
@@ -76,7 +76,7 @@ def _imported(views: Sequence[Located]) -> Bundle:
     workload, machine, limits = None, None, UNLIMITED
     sets: SetNames = {}
     if (section := sections.get("workload")) is not None:
-        workload, sets = cascade_from(section, sections.get("renames"), variables, remainder, notes)
+        workload, sets = CascadeReader(section, variables, remainder, notes).read(sections.get("renames"))
     models = read_models(None if kept is None else kept.get("models"))
     if (section := sections.get("arch")) is not None:
         written = [sections.get("variables"), section.get("variables")]

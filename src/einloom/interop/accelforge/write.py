@@ -26,7 +26,6 @@ from .sets import COPIED, PRODUCT, always_held_above, exported_set, set_names
 METRICS: Mapping[str, int] = {"latency": 1, "energy": 2, "edp": 128}
 """Objective -> the member of AccelForge's flag, which its files give as a number."""
 
-FILES = ("arch.yaml", "workload.yaml", "mapper.yaml", "einloom.yaml")
 WIDTH = 1000  # of a line: set expressions may be keys, which must not be broken
 SEPARATE = "max(a.n_calls / a.throughput for a in actions)"
 TAKEN = frozenset(name.strip("()~") for name in (*set_names(), "Shared", "Inputs", "Outputs", "inf", "spec"))

@@ -82,12 +82,11 @@ def read_statistics(path: str | Path) -> dict[str, float]:
             continue
         match = _LINE.match(line)
         try:
-            value = float(match.group(2)) if match else None
+            if match is None:
+                raise ValueError
+            found[match[1]] = float(match[2])
         except ValueError:
-            value = None
-        if match is None or value is None:
-            raise SpecError(f"expected NAME,NUMBER, found {line!r:.60}", file=file, line=number)
-        found[match.group(1)] = value
+            raise SpecError(f"expected NAME,NUMBER, found {line!r:.60}", file=file, line=number) from None
     if "Cycle" not in found:
         raise SpecError(NO_CYCLE, file=file)
     return found
