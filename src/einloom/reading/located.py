@@ -139,6 +139,16 @@ class Located:
             for i, item in enumerate(self._node.items)
         ]
 
+    def table(self, key: str) -> list[tuple[str, Located, Located]]:
+        """The entries of the mapping `key`; none if it is absent or null."""
+        field = self.get(key)
+        return [] if field is None else field.entries()
+
+    def listed(self, key: str) -> list[Located]:
+        """The elements of the list `key`; none if it is absent or null."""
+        field = self.get(key)
+        return [] if field is None else field.items()
+
     def finish(self) -> None:
         """Refuse every key of a mapping that nobody asked for, all at once, with the nearest known key."""
         wrong = []

@@ -141,16 +141,14 @@ class CascadeReader:
         draft = Draft("", view)
         if text is not None:
             self.notation(draft, text.text(what="an Einsum"), text)
-        accesses = view.get("tensor_accesses")
-        for item in accesses.items() if accesses is not None else ():
+        for item in view.listed("tensor_accesses"):
             self.access(draft, item)
         draft.name = name.name() if name is not None else draft.output
         copy, repeat, renames = view.get("is_copy_operation"), view.get("n_instances"), view.get("renames")
         draft.copy = copy is not None and copy.boolean()
         draft.repeat = 1 if repeat is None else whole(repeat, self.variables)
         draft.renames = _renames(renames)
-        shape = view.get("iteration_space_shape")
-        draft.bounds = [] if shape is None else shape.items()
+        draft.bounds = view.listed("iteration_space_shape")
         view.finish()
         if not draft.output or not draft.reads:
             raise view.error(f"Einsum {draft.name or '?'} needs one output and at least one input")
@@ -201,8 +199,7 @@ class CascadeReader:
     def defaults(self, renames: Located | None) -> dict[str, dict[str, Located]]:
         """Renames by Einsum name; ``default`` counts for all."""
         found: dict[str, dict[str, Located]] = {}
-        field_ = None if renames is None else renames.get("einsums")
-        for item in field_.items() if field_ is not None else ():
+        for item in renames.listed("einsums") if renames is not None else ():
             name = item.require("name").name()
             accesses, ranks = item.get("tensor_accesses"), item.get("rank_variables")
             item.finish()

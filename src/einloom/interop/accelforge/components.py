@@ -123,10 +123,7 @@ class Components:
         written = view.require("name").name()
         modelled = self.models.get(written, Modelled()) if kind != "Dummy" else Modelled()
         self.modelled |= {written} if kind != "Dummy" else set()
-        given = {}
-        field = view.get("actions")
-        for item in field.items() if field is not None else ():
-            given[item.require("name").choice(names)] = item
+        given = {item.require("name").choice(names): item for item in view.listed("actions")}
         width = view.get("bits_per_action")
         found = {}
         for name in names:
@@ -170,10 +167,6 @@ class Components:
         if isinstance(found, float) or found <= 0:
             raise view.error("bits_per_action must be a positive number")
         return found
-
-
-def entries(view: Located | None) -> list[tuple[str, Located, Located]]:
-    return [] if view is None else view.entries()
 
 
 def speed(throughput: float, bits: int) -> float | None:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import inf
-from types import MappingProxyType
 from typing import Literal
 
 from ...errors import SpecError, combined
@@ -21,7 +20,7 @@ from ...mapspace.limits.data import AxisLimit, HoldLimit, Limits
 from ...reading.located import Located
 from ...workload.selectors import Selector, select, selector
 from .bounds import axis_limits, directions, same_everywhere
-from .components import ComponentAction, Symbols, entries, speed
+from .components import ComponentAction, Symbols, speed
 from .expressions import evaluate
 from .formulas import kinds_and_operands, one_value
 from .formulas import ports as ports_of
@@ -49,7 +48,7 @@ def machine_from(
     symbols: Symbols,
     remainder: Mapping[str, object],
     notes: list[str],
-    models: Mapping[str, Modelled] = MappingProxyType({}),
+    models: Mapping[str, Modelled],
 ) -> tuple[Machine, Limits]:
     """The machine of the section ``arch``, and what its loop bounds ask of the mapspace.
 
@@ -166,10 +165,7 @@ class _Machine(Tolls):
     # Levels
 
     def fanout(self, view: Located, name: str) -> None:
-        field = view.get("spatial")
-        if field is None:
-            return
-        axes = tuple(self.axis(item, name) for item in field.items())
+        axes = tuple(self.axis(item, name) for item in view.listed("spatial"))
         if axes:
             own = view.require(TAG).text() == "Container"
             label = self.names.get(name, name) if own else axes[0].name if len(axes) == 1 else f"{name}-array"
@@ -337,7 +333,7 @@ class _Machine(Tolls):
 
         Room for one value becomes 64 bit for values of 64 where that is free.
         """
-        found = [self.width(key, text, value) for text, key, value in entries(view.get("bits_per_value"))]
+        found = [self.width(key, text, value) for text, key, value in view.table("bits_per_value")]
         whole = in_whole_bits(view, found, Fraction(1), self.common_widths)
         if whole.access > 1:
             name = view.require("name").name()

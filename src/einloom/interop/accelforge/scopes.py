@@ -139,9 +139,8 @@ def fanouts(nodes: Located, names: Mapping[str, Value]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for node in nodes.items():
         with suppress(SpecError):
-            name, spatial = node.require("name").name(), node.get("spatial")
-            product = Fraction(1)
-            for axis in spatial.items() if spatial is not None else ():
+            name, product = node.require("name").name(), Fraction(1)
+            for axis in node.listed("spatial"):
                 size = axis.require("fanout")
                 value = evaluate(size.text(), names) if size.is_text else Fraction(size.integer())
                 product *= value if isinstance(value, Fraction) else 0

@@ -16,7 +16,7 @@ from ...machine.levels import ALL, NOTHING, Toll
 from ...reading.arithmetic import exact
 from ...reading.located import Located
 from ...workload.selectors import Selector, select, selector
-from .components import ComponentAction, Components, entries, speed
+from .components import ComponentAction, Components, speed
 from .formulas import ports as ports_of
 
 WAYS = ("down", "up", "up_and_down")
@@ -97,15 +97,14 @@ class Tolls(Components):
     def toll_widths(self, view: Located, action: ComponentAction) -> Widths:
         """Bits per value and per access of a toll."""
         field = view.get("values_per_action")
-        own = self.by_set(view.get("bits_per_value"), "a width")
+        own = self.by_set(view.table("bits_per_value"), "a width")
         if field is not None and field.keys:
-            return per_value(field, self.by_set(field, "a count"))
+            return per_value(field, self.by_set(field.entries(), "a count"))
         return in_whole_bits(view, own, action.bits, self.common_widths)
 
-    def by_set(self, view: Located | None, what: str) -> list[tuple[Selector, Fraction]]:
+    def by_set(self, entries: list[tuple[str, Located, Located]], what: str) -> list[tuple[Selector, Fraction]]:
         """Numbers for sets of tensors that pass a toll."""
-        numbers = entries(view)
-        return [(self.all_of(key, text), positive(value, self.agreed(value), what)) for text, key, value in numbers]
+        return [(self.all_of(key, text), positive(value, self.agreed(value), what)) for text, key, value in entries]
 
     def passing(self, view: Located) -> Toll | None:
         """The memory as a toll, if it keeps nothing over time and costs nothing; None if it is a memory indeed."""

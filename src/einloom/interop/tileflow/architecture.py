@@ -102,9 +102,7 @@ def architecture_from(view: Located, names: Mapping[str, Number]) -> Architectur
         mesh *= count if meshed is None else whole(meshed, names)
         if attributes is not None:
             _ignore(attributes)
-        local = node.get("local")
-        for item in local.items() if local is not None else ():
-            found.append(_component(item, instances, mesh, names))
+        found += [_component(item, instances, mesh, names) for item in node.listed("local")]
         inner = node.get("subtree")
         node.finish()
     return _checked(view, title, found)

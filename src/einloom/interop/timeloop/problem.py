@@ -6,7 +6,7 @@ Dimensions keep their letters, in lower case where no two differ in case only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ...errors import SpecError
 from ...reading.located import Located
@@ -30,7 +30,7 @@ def workload_from(view: Located, bits: int) -> Workload:
     dimensions = words(shape.require("dimensions"))
     variables = rank_variables(dimensions)
     sizes = {dimension: _size(instance.require(dimension)) for dimension in dimensions}
-    factors = _coefficients(shape.get("coefficients"), instance)
+    factors = _coefficients(shape.listed("coefficients"), instance)
     if (densities := instance.get("densities")) is not None:
         raise densities.error("densities: sparse data spaces have no counterpart in einloom")
     accesses: dict[str, Access] = {}
@@ -73,10 +73,10 @@ def _size(view: Located) -> int:
     return size
 
 
-def _coefficients(view: Located | None, instance: Located) -> dict[str, int]:
+def _coefficients(items: Sequence[Located], instance: Located) -> dict[str, int]:
     """Each coefficient's value: the instance's, else the shape's default."""
     found: dict[str, int] = {}
-    for item in [] if view is None else view.items():
+    for item in items:
         name = item.require("name").name()
         default = item.get("default")
         item.finish()

@@ -132,7 +132,7 @@ def _layer(view: Located, before: Sequence[Layer], notes: list[str]) -> Layer:
     if kind in _POOLS:
         notes.append(f"{name} ({kind}): counted as its equation says, one operation for each point")
     sizes = _sizes(view.require("loop_dims"), view.require("loop_sizes"))
-    relations = _relations(view.get("dimension_relations"), sizes)
+    relations = _relations(view.listed("dimension_relations"), sizes)
     sources = {letter: source for letter, source in _sources(view, inputs).items() if source != number}
     bits = _precision(view, inputs)
     related = _related(view, relations)
@@ -185,10 +185,10 @@ def _sizes(dims: Located, sizes: Located) -> dict[str, int]:
     return dict(zip(names, counts, strict=True))
 
 
-def _relations(view: Located | None, sizes: Mapping[str, int]) -> dict[str, tuple[tuple[str, int], ...]]:
+def _relations(items: Sequence[Located], sizes: Mapping[str, int]) -> dict[str, tuple[tuple[str, int], ...]]:
     """``ix=2*ox+1*fx`` as ``ix`` -> ((ox, 2), (fx, 1))."""
     found: dict[str, tuple[tuple[str, int], ...]] = {}
-    for item in [] if view is None else view.items():
+    for item in items:
         match = _RELATION.match(item.text())
         if match is None:
             raise item.error(f"a relation reads ix=1*ox+1*fx, not {item.text()!r:.80}")
@@ -207,9 +207,8 @@ def _relations(view: Located | None, sizes: Mapping[str, int]) -> dict[str, tupl
 
 
 def _sources(view: Located, inputs: Sequence[LayerOperand]) -> dict[str, int]:
-    field_ = view.get("operand_source")
     found: dict[str, int] = {}
-    for letter, key, value in [] if field_ is None else field_.entries():
+    for letter, key, value in view.table("operand_source"):
         if all(operand.letter != letter for operand in inputs):
             raise key.error(f"{letter!r:.40} is no operand that the equation reads")
         found[letter] = value.integer(minimum=0)

@@ -63,8 +63,7 @@ def _entry(view: Located, axes: Sequence[str], notes: list[str]) -> Spreading:
             if axis not in axes:
                 raise key.unknown("dimension of the array", axis, axes)
             spread.append((axis, tuple(_spread(item) for item in value.items())))
-    links = view.get("memory_operand_links")
-    for letter, key, value in [] if links is None else links.entries():
+    for letter, key, value in view.table("memory_operand_links"):
         if _LINKS.get(letter) != value.name():
             wanted = ", ".join(f"{letter}: {operand}" for letter, operand in _LINKS.items())
             raise key.error(f"{letter}: {value.name():.40}; only the links {wanted} are read")
