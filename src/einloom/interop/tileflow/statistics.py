@@ -57,17 +57,8 @@ class TileFlowComparison:
     rows: tuple[StatisticsRow, ...]
 
     @property
-    def equal(self) -> bool:
-        return all(row.equal for row in self.rows)
-
-    @property
     def accounted(self) -> bool:
         return all(row.accounted for row in self.rows)
-
-    @property
-    def rules(self) -> tuple[str, ...]:
-        """Names of the rules that change a number here."""
-        return tuple(dict.fromkeys(name for row in self.rows for name, change in row.effects if change))
 
 
 def read_statistics(path: str | Path) -> dict[str, float]:
