@@ -35,7 +35,7 @@ def test_the_answer_names_the_rank() -> None:
 def test_so_does_an_explanation() -> None:
     found = api.explain(product(197), "simple", quick=True)
     assert WORDS in " ".join(explained(found).split())
-    assert "197 (m) has no divisor between 1 and 197" in str(panel(found))
+    assert "197 (m) has no divisor between 1 and 197" in panel(found).drawn
 
 
 @pytest.mark.parametrize(

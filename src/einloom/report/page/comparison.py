@@ -9,15 +9,8 @@ from ..draw.palette import look
 from ..draw.progress import Progress, traced
 from ..draw.svg import html_of
 from ..pictures import shown
-from .shell import navigation, section, shell, skip
+from .shell import paged, part
 
-PARTS = (
-    ("table", "Side by side"),
-    ("bars", "Energy and latency"),
-    ("trade", "Trade-off"),
-    ("search", "Search"),
-    ("fusion", "What is fused"),
-)
 MAX_TENSORS = 200
 
 
@@ -25,20 +18,17 @@ def comparison_page(compared: Comparison) -> str:
     """The comparison as HTML that refers to nothing outside itself."""
     names = list(dict.fromkeys(row.result.workload.name for row in compared.rows))
     title = f"{len(compared.rows)} results: {', '.join(names[:3])}{' …' if len(names) > 3 else ''}"
-    titles = dict(PARTS)
     warned = [el("li", warning) for warning in compared.warnings]
     notes = el("div", el("b", "Not the same question"), el("ul", *warned), class_="warning", role="note")
     head = el("header", el("h1", title), notes if warned else None)
-    main = el(
-        "main",
-        section("table", titles["table"], comparison_table(compared)),
-        section("bars", titles["bars"], *_all_bars(compared)),
-        section("trade", titles["trade"], _trade(compared)),
-        section("search", titles["search"], *_convergence(compared)),
-        section("fusion", titles["fusion"], _fusion(compared)),
+    parts = (
+        part("table", "Side by side", comparison_table(compared)),
+        part("bars", "Energy and latency", *_all_bars(compared)),
+        part("trade", "Trade-off", _trade(compared)),
+        part("search", "Search", *_convergence(compared)),
+        part("fusion", "What is fused", _fusion(compared)),
     )
-    body = (skip("table"), head, el("div", navigation(PARTS), class_="bar"), main)
-    return shell(title, body, {"tensor": []})
+    return paged(title, head, parts, {"tensor": []})
 
 
 def comparison_table(compared: Comparison) -> Html:

@@ -9,9 +9,7 @@ from ...errors import SpecError
 from ...problem import Problem
 from ...problem.few_divisors import few_divisors
 from ..draw.markup import Child, Html, el, link, table_of
-from .shell import section
-
-NAME, TITLE = "explanation", "Explanation"
+from .shell import PagePart, part
 
 
 def fits(found: Explanation, problem: Problem, digest: str | None) -> None:
@@ -27,7 +25,7 @@ def fits(found: Explanation, problem: Problem, digest: str | None) -> None:
         )
 
 
-def panel(found: Explanation) -> Html:
+def panel(found: Explanation) -> PagePart:
     """The part of the page."""
     altered = None
     if found.recorded_digest is not None and found.recorded_digest != found.found_digest:
@@ -37,7 +35,8 @@ def panel(found: Explanation) -> Html:
     note = few_divisors(found.problem, found.value)
     few = el("p", f"Note: {note}.", class_="note") if note else None
     parts = [*_blamed(found), *_helpful(found), *_taken(found), *_others(found), *_more(found)]
-    return section(NAME, TITLE, altered, el("p", found.reason), few, *parts, left, _runs(found))
+    said = (altered, el("p", found.reason), few, *parts, left, _runs(found))
+    return part("explanation", "Explanation", *said)
 
 
 def _table(heads: tuple[str, ...], rows: list[list[Child]]) -> Html:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...diagnose import Explanation
 from ...result.unmapped import Unmapped
 from ..draw import cascade
@@ -11,16 +13,8 @@ from ..draw.scene import Scene, size
 from ..text.limits import limits
 from ..text.results import objective_value
 from . import explained, progress, sources, summary
-from .shell import navigation, section, shell, skip, windowed
+from .shell import PagePart, paged, part, windowed
 
-PARTS = (
-    ("why", "Why"),
-    ("limits", "Limits"),
-    ("cascade", "Cascade"),
-    ("search", "Search"),
-    ("tensors", "Tensors"),
-    ("sources", "Assumptions and sources"),
-)
 MAX_CHIPS = 24
 
 
@@ -28,15 +22,9 @@ def nothing_page(found: Unmapped, why: Explanation | None = None) -> str:
     """The report of a problem without a known mapping, as HTML."""
     scene = Scene(found.workload, found.machine, found.provenance)
     title = f"{found.workload.name} on {found.machine.name}"
-    more = [] if why is None else [(explained.NAME, explained.TITLE, explained.panel(why))]
-    body = (
-        skip("why"),
-        header(found),
-        el("div", navigation([*PARTS, *(part[:2] for part in more)]), summary.chips(scene), class_="bar"),
-        el("main", *_sections(scene, found), *(part[2] for part in more)),
-    )
-    foot = f"einloom {found.provenance.version} · model version {found.provenance.model_version}"
-    return shell(title, body, {"tensor": list(scene.tensors)}, foot)
+    parts = [*_parts(scene, found), *([explained.panel(why)] if why else [])]
+    data = {"tensor": list(scene.tensors)}
+    return paged(title, header(found), parts, data, summary.chips(scene), found.provenance)
 
 
 def header(found: Unmapped, tag: str = "h1") -> Html:
@@ -51,19 +39,13 @@ def header(found: Unmapped, tag: str = "h1") -> Html:
     return el("header", title, line, id="top" if tag == "h1" else None)
 
 
-def _sections(scene: Scene, found: Unmapped) -> list[Html]:
-    titles = dict(PARTS)
-    drawings = cascade.drawings(scene)
-    return [
-        section("why", titles["why"], reason(found), el("div", _facts(found), sources.share(scene), class_="two")),
-        section("limits", titles["limits"], limit_table(scene, found), how=why("occupancy")),
-        section("cascade", titles["cascade"], windowed(scene, drawings, "The cascade")),
-        section(
-            "search", titles["search"], el("div", progress.picture(found), progress.counts(found.counts), class_="two")
-        ),
-        section("tensors", titles["tensors"], summary.shared(scene)),
-        section("sources", titles["sources"], *sources.panel(scene, found.problem.latency_rule)),
-    ]
+def _parts(scene: Scene, found: Unmapped) -> Iterator[PagePart]:
+    yield part("why", "Why", reason(found), el("div", _facts(found), sources.share(scene), class_="two"))
+    yield part("limits", "Limits", limit_table(scene, found), how=why("occupancy"))
+    yield part("cascade", "Cascade", windowed(scene, cascade.drawings(scene), "The cascade"))
+    yield part("search", "Search", el("div", progress.picture(found), progress.counts(found.counts), class_="two"))
+    yield part("tensors", "Tensors", summary.shared(scene))
+    yield part("sources", "Assumptions and sources", *sources.panel(scene, found.problem.latency_rule))
 
 
 def reason(found: Unmapped) -> Html:

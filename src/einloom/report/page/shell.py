@@ -5,13 +5,43 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from typing import NamedTuple
 
+from ...result import Provenance
 from ...version import VERSION
 from ..draw import palette
 from ..draw.markup import Child, Html, el, join, link
 from ..draw.scene import Scene
+
+
+class PagePart(NamedTuple):
+    """A section of a page, with its name for links and its title."""
+
+    name: str
+    title: str
+    drawn: Html
+
+
+def part(name: str, title: str, *children: Child, how: Html | None = None) -> PagePart:
+    """A part of a page, as `section` makes it."""
+    return PagePart(name, title, section(name, title, *children, how=how))
+
+
+def paged(
+    title: str,
+    head: Html,
+    parts: Sequence[PagePart],
+    data: object,
+    chips: Html | None = None,
+    made: Provenance | None = None,
+) -> str:
+    """A whole page of `parts` under its head, with a bar that leads to each; made: which einloom made what it shows."""
+    bar = el("div", navigation(one[:2] for one in parts), chips, class_="bar")
+    body = (skip(parts[0].name), head, bar, el("main", *(one.drawn for one in parts)))
+    foot = f"einloom {made.version} · model version {made.model_version}" if made else f"einloom {VERSION}"
+    return shell(title, body, data, foot)
 
 
 def shell(title: str, body: Iterable[Child], data: object, foot: str = f"einloom {VERSION}") -> str:
