@@ -11,8 +11,9 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import replace
+from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .certify.verdict import Check, Verdict
 from .cost.breakdown import Cost
@@ -62,6 +63,8 @@ def problem(
     order: Order | None = None,
     stores: Stores | None = None,
     max_fused_loops_per_rank_variable: int | None = None,
+    *,
+    quiet: bool = False,
 ) -> Problem:
     """The mapping problem; names and files are read. Raises SpecError for whatever does not fit together.
 
@@ -70,28 +73,8 @@ def problem(
     named space (``ffm``, ``ragged``) that `mapspace` or `dataflow` limits, instead of the one that they name. order: of
     the Einsums, ``program`` or ``free``, likewise. stores: ``own`` or ``shared``, likewise.
     max_fused_loops_per_rank_variable: likewise. Warns (EinloomWarning) of selectors that select none of the workload's
-    tensors.
+    tensors, unless `quiet`.
     """
-    again = max_fused_loops_per_rank_variable
-    limits = (max_fused_loops, mapspace, dataflow, full_use, space, order, stores, again)
-    asked = _problem(workload, machine, goal, *limits)
-    _warn(asked, machine, mapspace)
-    return asked
-
-
-def _problem(
-    workload: Workload | str,
-    machine: Machine | str,
-    goal: str,
-    max_fused_loops: int | None,
-    mapspace: Mapspace | str | None,
-    dataflow: Flows | None,
-    full_use: bool,
-    space: str | None,
-    order: Order | None,
-    stores: Stores | None,
-    max_fused_loops_per_rank_variable: int | None,
-) -> Problem:
     cascade = load_workload(workload) if isinstance(workload, str) else workload
     hardware = load_machine(machine) if isinstance(machine, str) else machine
     hardware = hardware.in_full_use() if full_use else hardware
@@ -110,17 +93,18 @@ def _problem(
         mapspace = together(flows, cascade, hardware)
     limited = read_mapspace(mapspace, hardware, cascade) if isinstance(mapspace, str) else mapspace or Mapspace()
     check_mapspace(cascade, limited)
-    if max_fused_loops is not None:
-        limited = replace(limited, max_fused_loops=max_fused_loops)
-    if space is not None:
-        limited = replace(limited, name=known_space(space))
-    if order is not None:
-        limited = replace(limited, order=order)
-    if stores is not None:
-        limited = replace(limited, stores=stores)
-    if max_fused_loops_per_rank_variable is not None:
-        limited = replace(limited, max_fused_loops_per_rank_variable=max_fused_loops_per_rank_variable)
-    return Problem(cascade, hardware, limited, objective(goal, hardware))
+    instead: dict[str, Any] = {
+        "name": None if space is None else known_space(space),
+        "max_fused_loops": max_fused_loops,
+        "max_fused_loops_per_rank_variable": max_fused_loops_per_rank_variable,
+        "order": order,
+        "stores": stores,
+    }
+    limited = replace(limited, **{name: value for name, value in instead.items() if value is not None})
+    asked = Problem(cascade, hardware, limited, objective(goal, hardware))
+    if not quiet:
+        _warn(asked, machine, mapspace)
+    return asked
 
 
 def problems(
@@ -146,7 +130,8 @@ def problems(
     if not flows or flows[0].rewrite is None:
         return (Labelled("", problem(workload, *rest)),)
     cascade = load_workload(workload) if isinstance(workload, str) else workload
-    found = tuple(Labelled(choice.label, _problem(choice.workload, *rest)) for choice in flows[0].choices(cascade))
+    choices = flows[0].choices(cascade)
+    found = tuple(Labelled(choice.label, problem(choice.workload, *rest, quiet=True)) for choice in choices)
     _warn(found[0].problem, machine, mapspace)  # the others differ in numbers of tiles alone
     return found
 
@@ -445,7 +430,8 @@ def simulate(
     from .oracle.simulate import simulate as execute
 
     asked, tree = given(workload, machine, mapping)
-    points = sum(_points(asked.workload, einsum.name) for einsum in asked.workload.einsums)
+    cascade = asked.workload
+    points = sum(prod(cascade.extents[variable] for variable in one.variables) for one in cascade.einsums)
     if points > SIMULATED_POINTS:
         raise SpecError(
             f"{asked.workload.name} has {points:,} points; simulate executes at most {SIMULATED_POINTS:,} one by one"
@@ -453,13 +439,6 @@ def simulate(
     cost = _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
     simulation = execute(asked.workload, asked.machine, tree, seed)
     return Executed(asked, tree, simulation, cost, _differences(simulation, cost))
-
-
-def _points(workload: Workload, einsum: str) -> int:
-    total = 1
-    for variable in workload.einsum(einsum).variables:
-        total *= workload.extents[variable]
-    return total
 
 
 def _differences(simulation: Simulation, cost: Cost) -> tuple[str, ...]:
