@@ -15,6 +15,9 @@ MAX_CANDIDATES = 300
 class EinloomError(Exception):
     """Base of every error that einloom raises on purpose."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Exception.__new__, (type(self), *self.args), self.__dict__)  # to another process, as it is
+
 
 class SpecError(EinloomError):
     """A file or a command line says something that einloom cannot accept.
@@ -53,15 +56,6 @@ class SpecError(EinloomError):
         """The same error with a place."""
         return SpecError(self.message, file=file, line=line, suggestion=self.suggestion)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild_spec_error, (self.message, self.file, self.line, self.column, self.path, self.suggestion))
-
-
-def _rebuild_spec_error(
-    message: str, file: str | None, line: int | None, column: int | None, path: str | None, suggestion: str | None
-) -> SpecError:
-    return SpecError(message, file=file, line=line, column=column, path=path, suggestion=suggestion)
-
 
 class EinloomWarning(UserWarning):
     """What is allowed, but may not be meant: a selector that selects nothing, say. Printed as a SpecError is."""
@@ -83,9 +77,6 @@ class SpecErrors(SpecError):
         lines = [str(problem) for problem in self.problems[:MAX_LINES]]
         more = len(self.problems) - MAX_LINES
         return "\n".join([*lines, f"... and {more} more"] if more > 0 else lines)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (SpecErrors, (self.problems,))
 
 
 def combined(problems: Sequence[SpecError]) -> SpecError:
@@ -132,9 +123,6 @@ class IllegalMapping(EinloomError):
         self.reasons = tuple(reasons)
         super().__init__("; ".join(self.reasons))
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (IllegalMapping, (self.reasons,))
-
 
 class Infeasible(EinloomError):
     """No mapping of the mapspace is legal; `witness` says which limit was in the way.
@@ -145,9 +133,6 @@ class Infeasible(EinloomError):
     def __init__(self, witness: str, einsum: str | None = None) -> None:
         self.witness, self.einsum = witness, einsum
         super().__init__(witness)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (Infeasible, (self.witness, self.einsum))
 
 
 class Ended(Enum):
@@ -188,9 +173,6 @@ class BudgetExhausted(EinloomError):
         self.reason = reason
         super().__init__(f"{reason} (proven bound {bound:.6g})")
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (BudgetExhausted, (self.bound, self.reason, self.ended))
-
 
 class Defect(EinloomError):
     """Two parts of einloom contradict each other, which nobody who uses it can mend.
@@ -206,7 +188,7 @@ class Defect(EinloomError):
         where = f"; the problem is saved in {saved}, please report it" if saved else ""
         super().__init__(f"this is a defect of einloom: {difference}{where}")
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self) -> tuple[object, ...]:  # without its problem
         return (Defect, (self.difference, self.mapping, self.saved))
 
 
@@ -220,9 +202,6 @@ class BrokenMethod(EinloomError):
         self.method, self.difference, self.mapping = method, difference, mapping
         super().__init__(f"method {method!r} is broken: {difference}")
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (BrokenMethod, (self.method, self.difference, self.mapping))
-
 
 class MissingExtra(EinloomError):
     """An optional library is not installed; the message names the extra that brings it."""
@@ -231,6 +210,3 @@ class MissingExtra(EinloomError):
         self.library = library
         self.extra = extra
         super().__init__(f"{library} is not installed; it comes with: pip install 'einloom[{extra}]'")
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (MissingExtra, (self.library, self.extra))
