@@ -105,8 +105,8 @@ def _later(module: str, name: str) -> Callable[..., Any]:
 register("html", _later("report.notebook", "draw"))
 register("page", _later("report.page", "write_page"))
 register("frame", _later("report.frames", "frame_of"))
-for _what in ("result_data", "result_text", "write_result", "parse_result", "read_result"):
-    register(_what, _later("result.files", _what))
+register("result_data", _later("result.files", "result_data"))
+register("parse_result", _later("result.files", "parse_result"))
 register("explanation_text", _later("diagnose.document", "explanation_text"))
 register("explained", _later("diagnose.text", "explained"))
 register("comparison", _later("report.page.comparison", "comparison_page"))

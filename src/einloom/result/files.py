@@ -7,14 +7,12 @@ refuses what it does not know; whether the numbers are *true* is the question of
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from ..cost.breakdown import Action, Cost
 from ..errors import SpecError
 from ..mapping.text import print_mapping
 from ..problem import Certificate
-from ..reading import writing
 from ..reading.fields import STATED, read_record
 from ..reading.located import Located, from_data
 from . import document
@@ -83,21 +81,6 @@ def _certificate_data(certificate: Certificate) -> dict[str, Any]:
         **({"alternatives": [asdict(one) for one in certificate.alternatives]} if certificate.alternatives else {}),
         **({} if certificate.integer is None else {"integer": certificate.integer}),
     }
-
-
-def result_text(result: Result) -> str:
-    """The result as JSON text, one line per key and per element of a list; ends with a newline."""
-    return document.text(result_data(result))
-
-
-def write_result(result: Result, path: str | Path) -> None:
-    """Write the result as JSON, whole or not at all."""
-    writing.write(result_text(result), path)
-
-
-def read_result(path: str | Path) -> Result:
-    """The result in a file of at most 5 MB."""
-    return parse_result(document.read(path), str(path))
 
 
 def parse_result(text: str, file: str = "<result>") -> Result:

@@ -1,6 +1,6 @@
 """What a search or an evaluation found: problem, mapping, cost, certificate, trace and where it came from.
 
-Searches and verbs make `Result`s, reports and `verify` read them; `file` writes and reads them as JSON.
+Searches and verbs make `Result`s, reports and `verify` read them; `files` makes their plain data and reads it back.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from ..mapping.text import print_mapping
 from ..mapping.tree import Mapping
 from ..mapspace.space import Mapspace
 from ..problem import MODEL_VERSION, Certificate, Guarantee, LatencyRule, Objective, Problem
+from ..reading import writing
 from ..reporting import Drawn, reported
 from ..version import VERSION
 from ..workload.einsum import Workload
+from . import document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,6 +97,17 @@ class Answered(Drawn):
     def notes(self) -> tuple[str, ...]:
         """What the problem says to no effect: selectors that select none of its tensors."""
         return self.problem.notes
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data, as the JSON file holds it, digest included."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        return document.text(self.to_data())
+
+    def write(self, path: str | Path) -> None:
+        """Write the answer as JSON, whole or not at all."""
+        writing.write(self.to_json(), path)
 
 
 @dataclass(frozen=True, repr=False)
@@ -177,12 +190,8 @@ class Result(Answered):
         return print_mapping(self.mapping, self.workload)
 
     def to_data(self) -> dict[str, Any]:
-        """Plain data, as the JSON file holds it, digest included."""
         data: dict[str, Any] = reported("result_data", self)
         return data
-
-    def to_json(self) -> str:
-        return str(reported("result_text", self))
 
     def report(self, path: str | Path) -> None:
         """Draw the result as one HTML file that needs no network. Raises SpecError if it cannot be written."""
@@ -195,10 +204,6 @@ class Result(Answered):
         """
         return reported("frame", self, what)
 
-    def write(self, path: str | Path) -> None:
-        """Write the result as JSON, whole or not at all."""
-        reported("write_result", self, path)
-
     @staticmethod
     def from_json(text: str, file: str = "<result>") -> Result:
         """The result that a JSON text holds. Raises SpecError with the place of whatever is wrong."""
@@ -208,5 +213,4 @@ class Result(Answered):
     @staticmethod
     def read(path: str | Path) -> Result:
         """The result in a file. Raises SpecError with the place of whatever is wrong."""
-        found: Result = reported("read_result", path)
-        return found
+        return Result.from_json(document.read(path), str(path))

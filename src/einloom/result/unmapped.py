@@ -14,7 +14,6 @@ from typing import Any, Literal, get_args
 from ..dataclass import dataclass
 from ..errors import BudgetExhausted, Ended, Infeasible
 from ..problem import Problem
-from ..reading import writing
 from ..reading.fields import STATED, read_record
 from ..reading.keys import TEXT, Choice, Key, Record, Table
 from ..reading.located import Located, from_data
@@ -82,7 +81,6 @@ class Unmapped(Answered):
         return {**self.__dict__, "counts": dict(self.counts)}  # a view of a table cannot go to another process
 
     def to_data(self) -> dict[str, Any]:
-        """Plain data, as the JSON file holds it, digest included."""
         data: dict[str, Any] = {
             "schema": f"unmapped/{VERSION}",
             "einloom": self.provenance.version,
@@ -102,13 +100,6 @@ class Unmapped(Answered):
         }
         data["digest"] = document.digest(data)
         return data
-
-    def to_json(self) -> str:
-        return document.text(self.to_data())
-
-    def write(self, path: str | Path) -> None:
-        """Write it as JSON, whole or not at all."""
-        writing.write(self.to_json(), path)
 
 
 def read_answer(path: str | Path) -> Result | Unmapped:
