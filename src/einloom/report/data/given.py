@@ -27,7 +27,8 @@ class Given:
 def given(workload: Workload, machine: Machine | None) -> list[Given]:
     """Every number of machine and workload, in the order of their files."""
     hardware = _machine(machine_data(machine)) if machine else ()
-    return [*hardware, *_workload(workload_data(workload))]
+    found = (_entry(path, value) for path, value in (*hardware, *_workload(workload_data(workload))))
+    return [one for one in found if one is not None]
 
 
 def _entry(path: str, value: object) -> Given | None:
@@ -42,35 +43,26 @@ def _shown(value: object) -> str:
     return " × ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _machine(data: dict[str, object]) -> Iterator[Given]:
+def _machine(data: dict[str, object]) -> Iterator[tuple[str, object]]:
     levels = data["levels"]
     assert isinstance(levels, list)
     for level in levels:
         name = next(str(level[key]) for key in _NAMES if key in level)
         for key, value in level.items():
-            if key in _NAMES:
-                continue
             if key == "axes":
-                for axis in value:
-                    yield from _entries([(f"{axis['axis']}.size", axis["size"])])
+                yield from ((f"{axis['axis']}.size", axis["size"]) for axis in value)
             elif key == "widths":
-                yield from _entries([(f"{name}.widths.{which}", width) for which, width in value.items()])
-            else:
-                yield from _entries([(f"{name}.{key}", value)])
+                yield from ((f"{name}.widths.{which}", width) for which, width in value.items())
+            elif key not in _NAMES:
+                yield f"{name}.{key}", value
 
 
-def _workload(data: dict[str, object]) -> Iterator[Given]:
+def _workload(data: dict[str, object]) -> Iterator[tuple[str, object]]:
     for key in ("ranks", "bits", "shapes"):
         table = data.get(key)
         if isinstance(table, dict) and "value" not in table:
-            yield from _entries([(f"{key}.{name}", value) for name, value in table.items()])
+            yield from ((f"{key}.{name}", value) for name, value in table.items())
         elif table is not None:
-            yield from _entries([(f"{key}.default", table)])
-    yield from _entries([("repeat", data["repeat"])] if "repeat" in data else [])
-
-
-def _entries(pairs: list[tuple[str, object]]) -> Iterator[Given]:
-    for path, value in pairs:
-        found = _entry(path, value)
-        if found is not None:
-            yield found
+            yield f"{key}.default", table
+    if "repeat" in data:
+        yield "repeat", data["repeat"]
