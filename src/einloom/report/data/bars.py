@@ -84,6 +84,16 @@ def names_of(results: Sequence[Result], key: Key) -> list[str]:
     return list(found)
 
 
+def sums(result: Result, *keys: Key) -> dict[tuple[str, ...], tuple[int, int, float]]:
+    """(count, bits, joules) of all actions that have the same `keys`, where these are not nothing."""
+    found: dict[tuple[str, ...], tuple[int, int, float]] = {}
+    for a in result.cost.actions:
+        key = tuple(getattr(a, name) or "-" for name in keys)
+        count, bits, joules = found.get(key, (0, 0, 0.0))
+        found[key] = (count + a.count, bits + a.bits, joules + a.energy)
+    return {key: one for key, one in found.items() if one[0] or one[2]}
+
+
 def busy_seconds(result: Result) -> list[float]:
     """For each action the seconds for which it keeps the busiest instance of its component busy.
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 from ...dataclass import dataclass
 from ...errors import SpecError
 from ...result import Result
-from ..data.bars import Key, Quantity, Row, busy_seconds, rows_of
+from ..data.bars import Key, Quantity, Row, busy_seconds, rows_of, sums
 from .drawing import Bar, Line, Mark, Plot, Ruler
 from .markup import Html, el, link, table_of
 from .origins import anchor, energy_sources, why
@@ -99,7 +99,7 @@ class BusyTime:
         used = {number: part for row in data for part, number, _ in row.parts}
         order = {number: i for i, number in enumerate(sorted(used))}
         wide = 0.84 / max(1, len(used))
-        bars, lines = list[Bar](), list[Line]()
+        bars, lines, marks = list[Bar](), list[Line](), list[Mark]()
         for i, row in enumerate(data):
             top = len(data) - i
             for part, number, value in row.parts:
@@ -107,14 +107,11 @@ class BusyTime:
                 tip = f"{row.name}, {part}: {time(value)}"
                 bars.append(Bar(0.0, high - 0.92 * wide, value, high, number, tip, label=part))
             took = row.limit or 0.0
+            marks.append(Mark((took, top - 0.5), "words", text=time(took, 3)))
             lines.append(Line(((took, top - 0.96), (took, top - 0.04)), "limit", label="" if i else "latency"))
         bars.sort(key=lambda bar: bar.fill)
         largest = max([bar.right for bar in bars] + [row.limit or 0.0 for row in data])
         high = max(THICK, THIN * len(used) + 6)
-        marks = [
-            Mark((row.limit or 0.0, len(data) - i - 0.5), "words", text=time(row.limit or 0.0, 3))
-            for i, row in enumerate(data)
-        ]
         return _bars(data, self.title, largest, time, high, bars, lines, marks)
 
 
@@ -197,24 +194,17 @@ def _choice(name: str, label: str, options: tuple[tuple[str, str], ...], chosen:
 def table(subject: Subject) -> Html:
     """Energy and traffic by component and action, each with the source of its price; the rest on demand."""
     result = subject.result
-    sums: dict[tuple[str, str], list[float]] = {}
-    for a in result.cost.actions:
-        entry = sums.setdefault((a.component, a.action), [0, 0, 0.0])
-        entry[0] += a.count
-        entry[1] += a.bits if a.action in MOVES else 0
-        entry[2] += a.energy
     priced = energy_sources(subject)
     position = result.machine.position
     rows = []
-    for (component, action), (count, moved, joules) in sorted(
-        sums.items(), key=lambda item: (position[item[0][0]], item[0][1])
-    ):
-        if not count and not joules:
-            continue
+    found = sums(result, "component", "action")
+    for component, action in sorted(found, key=lambda key: (position[key[0]], key[1])):
+        count, bits, joules = found[component, action]
         path = priced.get((component, action))
         price = link(anchor(path), path, class_="why") if path else "no price given"
         share = f"{joules / result.energy:.1%}" if result.energy else "–"
-        cells = [f"{int(count):,}", size(int(moved)) if moved else "–", energy(joules), share]
+        moved = size(bits) if bits and action in MOVES else "–"
+        cells = [f"{count:,}", moved, energy(joules), share]
         numbers = [el("td", cell, class_="num") for cell in cells]
         rows.append(el("tr", el("th", component, scope="row"), el("td", action), *numbers, el("td", price)))
     names = ("component", "action", "count", "moved", "energy", "share", "priced by")

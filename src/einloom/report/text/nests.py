@@ -5,6 +5,8 @@ A pure function of a saved result, at most 100 columns wide.
 
 from __future__ import annotations
 
+from textwrap import indent
+
 from ...cost.room.occupancy import Tile, tiles
 from ...cost.traffic.paths import Path, paths
 from ...mapping.extents import Address
@@ -24,12 +26,11 @@ def everything(result: Result) -> str:
     """All that the terminal shows of a result; the loop nests of large cascades are cut after some Einsums."""
     count = len(result.mapping.einsums)
     left = f"\n\n... and {count - MAX_NESTS} more Einsums; --loops prints all" if count > MAX_NESTS else ""
-    tree = "\n".join(f"  {line}" for line in text.tree(result).splitlines())
     parts = [
         text.headline(result),
         text.front(result),
         text.fusion(result),
-        f"mapping\n{tree}",
+        f"mapping\n{indent(text.tree(result), '  ')}",
         loops(result, MAX_NESTS) + left,
     ]
     return "\n\n".join(part for part in (*parts, text.occupancy(result), text.breakdown(result)) if part) + "\n"

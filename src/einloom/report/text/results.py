@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from textwrap import wrap
+from textwrap import indent, wrap
 
 from ...mapping.extents import Address, addresses, edge_tiles
 from ...mapping.tree import Loop, Nest, Node, Split, Store, einsums_below, lines
@@ -17,6 +17,7 @@ from ...reading.units import format as with_unit
 from ...result import Result
 from ...result.unmapped import Unmapped
 from ...workload.views import called
+from ..data.bars import sums
 from ..data.fusion import backings
 from ..data.views import latency_rows
 from .limits import limits
@@ -47,16 +48,13 @@ def bits(value: int) -> str:
 
 def objective_value(objective: Objective, value: float, digits: int = 8) -> str:
     """The value of an objective with its unit."""
-    if objective.name == "energy":
-        return f"{value:.{digits}g} J"
-    if objective.name == "latency":
-        return f"{value:.{digits}g} s"
     return f"{value:.{digits}g} {objective.unit}"
 
 
 def summary(result: Result) -> str:
     """Everything that one screen can hold: totals, certificate, what is fused where, the tree, the breakdown."""
-    parts = [headline(result), front(result), fusion(result), f"mapping\n{_indented(tree(result))}", by_einsum(result)]
+    drawn = f"mapping\n{indent(tree(result), '  ')}"
+    parts = [headline(result), front(result), fusion(result), drawn, by_einsum(result)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -283,27 +281,20 @@ def _limit(result: Result, einsum: str) -> str:
 
 def breakdown(result: Result) -> str:
     """Energy by Einsum, and energy and bits by component, tensor and action."""
-    table: dict[tuple[str, str, str], list[float]] = {}
-    for action in result.cost.actions:
-        entry = table.setdefault((action.component, action.tensor or "-", action.action), [0, 0, 0.0])
-        entry[0] += action.count
-        entry[1] += action.bits
-        entry[2] += action.energy
     position = result.machine.position
     rows = [
         (
             component,
             tensor,
             action,
-            f"{int(count):,}",
-            bits(int(moved)) if action not in ("compute", "leak") else "-",
+            f"{count:,}",
+            bits(moved) if action not in ("compute", "leak") else "-",
             joules(energy),
             f"{energy / result.energy:.1%}" if result.energy else "-",
         )
         for (component, tensor, action), (count, moved, energy) in sorted(
-            table.items(), key=lambda item: (position[item[0][0]], -item[1][2])
+            sums(result, "component", "tensor", "action").items(), key=lambda item: (position[item[0][0]], -item[1][2])
         )
-        if count or energy
     ]
     heads = ("component", "tensor", "action", "count", "moved", "energy", "share")
     return by_einsum(result) + "\n\n" + columns("all actions", heads, rows, left=(0, 1, 2))
@@ -321,7 +312,3 @@ def occupancy(result: Result) -> str:
         rows += [(o.memory, bits(o.bits), size, share, first), *(("", "", "", "", line) for line in more)]
     heads = ("memory", "peak", "size", "used", "alive at the peak")
     return columns("occupancy of one instance", heads, rows, left=(0, 4))
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines())
