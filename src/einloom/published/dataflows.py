@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from math import prod
 
 from ..cost.breakdown import Cost
 from ..cost.evaluate import evaluate
@@ -214,9 +213,7 @@ def crowded(workload: Workload, machine: Machine, space: Mapspace) -> str:
 
 def _room(machine: Machine, memory: Memory) -> float:
     """Bits of all instances of a memory."""
-    above = (f for f in machine.fanouts if machine.position[f.axes[0].name] < machine.position[memory.name])
-    instances = prod(axis.size for fanout in above for axis in fanout.axes)
-    return float("inf") if memory.size is None else memory.size * instances
+    return float("inf") if memory.size is None else memory.size * machine.instances(memory.name)
 
 
 def cycles(machine: Machine, cost: Cost) -> float:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from textwrap import indent
 
 from ..cost.event import event_time
 from ..dataclass import dataclass
@@ -130,10 +131,10 @@ def _fused(row: Published) -> tuple[Workload, str]:
     return workload, (
         f"store DRAM: A B D E\nfor m in {row['M'] // m} tile {m}\nstore Cache: C P\nsplit sequential:\n"
         f"  - for k in {row['K'] // k} tile {k}\n    store Line: B\n    store Left: A\n"
-        f"    for l in {row['L'] // l} tile {l}\n    store Right: B\n{_indented(first)}    compute C @ PE\n"
+        f"    for l in {row['L'] // l} tile {l}\n    store Right: B\n{indent(first, '    ')}    compute C @ PE\n"
         f"  - for m in {m}\n    for l in {row['L']}\n    compute P @ Vector\n"
         f"  - store Accumulators: E\n    for l in {row['L'] // l} tile {l}\n    store Left: P\n    store Second: D\n"
-        f"{_indented(second)}    compute E @ PE\n"
+        f"{indent(second, '    ')}    compute E @ PE\n"
     )
 
 
@@ -143,10 +144,6 @@ def _array(rows: str, height: int, columns: str, width: int, streamed: str, leng
         f"for {columns} in {width // SIDE}\nfor {rows} in {height // SIDE}\n"
         f"par {rows} in {SIDE} @ rows\npar {columns} in {SIDE} @ columns\nfor {streamed} in {length}\n"
     )
-
-
-def _indented(text: str) -> str:
-    return "".join(f"    {line}\n" for line in text.splitlines())
 
 
 @dataclass(frozen=True, slots=True)
