@@ -13,7 +13,7 @@ from ..workload.einsum import Workload
 from .compare import Comparison
 from .draw import cascade
 from .draw.looptree import LoopTree
-from .draw.markup import Html, el
+from .draw.markup import Html, el, table_of
 from .draw.scene import Scene, energy, size
 from .draw.subject import Subject
 from .draw.svg import html_of
@@ -53,9 +53,7 @@ def _(comparison: Comparison) -> str:
 def _(machine: Machine) -> str:
     rows = [_level(machine, level) for level in machine.levels]
     names = ("level", "", "instances", "size", "read / write or operation", "throughput", "must hold", "may hold")
-    heads = [el("th", name, scope="col") for name in names]
-    table = el("table", el("thead", el("tr", *heads)), el("tbody", *rows), class_="limits")
-    return snippet(el("h3", machine.name), el("div", table, class_="scroll"))
+    return snippet(el("h3", machine.name), el("div", table_of(names, rows, class_="limits"), class_="scroll"))
 
 
 def _level(machine: Machine, level: Level) -> Html:

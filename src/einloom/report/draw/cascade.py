@@ -38,25 +38,22 @@ class Group:
 def groups(subject: Subject) -> list[Group]:
     """The fused groups, outer ones first: Einsums joined by intermediates whose backing store is on chip."""
     workload = subject.workload
-    by_store: dict[tuple[int, ...], list[tuple[str, set[str]]]] = {}
-    memory: dict[tuple[int, ...], str] = {}
-    depth: dict[tuple[int, ...], int] = {}
+    by_store: dict[tuple[int, ...], tuple[str, int, list[tuple[str, set[str]]]]] = {}
     for tile in subject.tiles:
-        tensor = tile.store.tensor
-        if tile.store.memory == subject.outermost or tensor not in workload.intermediates:
+        tensor, memory = tile.store.tensor, tile.store.memory
+        if memory == subject.outermost or tensor not in workload.intermediates:
             continue
         users = {user.einsum.name for user in tile.users}
-        if subject.backing[tensor] == tile.store.memory and len(users) > 1:
-            by_store.setdefault(tile.store.address, []).append((tensor, users))
-            memory[tile.store.address], depth[tile.store.address] = tile.store.memory, tile.store.place
+        if subject.backing[tensor] == memory and len(users) > 1:
+            by_store.setdefault(tile.store.address, (memory, tile.store.place, []))[2].append((tensor, users))
     found: list[Group] = []
     position = {m.name: i for i, m in enumerate(subject.machine.memories)}
-    for address, shared in by_store.items():
+    for memory, depth, shared in by_store.values():
         for tensors, einsums in _components(shared):
             ordered = tuple(name for name in subject.leaves if name in einsums)
-            inner = depth[address] > subject.shallowest
-            look = "inner" if inner else f"m{min(position[memory[address]], 4)}"
-            found.append(Group(memory[address], tuple(tensors), ordered, depth[address], inner, look))
+            inner = depth > subject.shallowest
+            look = "inner" if inner else f"m{min(position[memory], 4)}"
+            found.append(Group(memory, tuple(tensors), ordered, depth, inner, look))
     return sorted(found, key=lambda group: (group.depth, -len(group.einsums)))
 
 

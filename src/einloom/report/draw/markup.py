@@ -57,10 +57,16 @@ def link(target: str, *children: Child, **attributes: object) -> Html:
     return el("a", *children, href=f"#{target}", **attributes)
 
 
-def table_of(heads: Iterable[Child], rows: Iterable[Html], numbers: Container[int] = (), **attributes: object) -> Html:
+def table_of(
+    heads: Iterable[Child],
+    rows: Iterable[Html],
+    numbers: Container[int] = (),
+    caption: Html | None = None,
+    **attributes: object,
+) -> Html:
     """A table of rows (elements ``tr``) below its column heads; the columns in `numbers` are headed as numbers."""
     cells = (el("th", head, scope="col", class_="num" if i in numbers else None) for i, head in enumerate(heads))
-    return el("table", el("thead", el("tr", *cells)), el("tbody", *rows), **attributes)
+    return el("table", caption, el("thead", el("tr", *cells)), el("tbody", *rows), **attributes)
 
 
 def number(value: float) -> str:

@@ -38,9 +38,6 @@ class Scene:
     def number(self) -> dict[str, int]:
         return {tensor: i for i, tensor in enumerate(self.tensors)}
 
-    def look(self, tensor: str) -> str:
-        return look(self.number[tensor])
-
     @cached_property
     def leaves(self) -> tuple[str, ...]:
         """Einsum names in the order in which they are drawn."""
@@ -70,7 +67,7 @@ class Scene:
 
     def chip(self, tensor: str, *more: object, tag: str = "span", **attributes: object) -> Html:
         """A label for a tensor: swatch and name; lights up with the tensor."""
-        inside = (el("i", class_=f"swatch {self.look(tensor)}"), el("span", tensor, class_="word"), *more)
+        inside = (el("i", class_=f"swatch {look(self.number[tensor])}"), el("span", tensor, class_="word"), *more)
         return el(tag, *inside, **{"class_": "chip", "data_t": self.number[tensor], **attributes})
 
 

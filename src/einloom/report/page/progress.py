@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...result import Result
 from ...result.unmapped import Unmapped
-from ..draw.markup import Html, el
+from ..draw.markup import Html, el, table_of
 from ..draw.progress import Progress, traced
 from ..draw.svg import html_of
 
@@ -31,12 +31,5 @@ def counts(found: Mapping[str, int]) -> Html:
         share = len(f"{count}") / len(f"{largest}") if count else 0
         bar = el("i", class_="countbar", style=f"width:{100 * share:.0f}%")
         rows.append(el("tr", el("th", name, scope="row"), el("td", f"{count:,}", class_="num"), el("td", bar)))
-    head = el(
-        "tr",
-        el("th", "rule", scope="col"),
-        el("th", "points", scope="col", class_="num"),
-        el("th", "(by digits)", scope="col"),
-    )
-    return el(
-        "table", el("caption", "Points seen, kept and dropped"), el("thead", head), el("tbody", *rows), class_="counts"
-    )
+    caption = el("caption", "Points seen, kept and dropped")
+    return table_of(("rule", "points", "(by digits)"), rows, numbers=(1,), caption=caption, class_="counts")

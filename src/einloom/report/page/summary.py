@@ -126,9 +126,7 @@ def shared(subject: Scene) -> Html:
     """Where every tensor that Einsums share is kept, in a table."""
     workload = subject.workload
     rows: list[Html] = []
-    for name in subject.tensors:
-        if len(rows) == MAX_ROWS:
-            break
+    for name in subject.tensors[:MAX_ROWS]:
         tensor = workload.tensor(name)
         views = [f"{view.name}: {shape_text(view.shape)}" for view in workload.views if view.tensor == name]
         shape = ", ".join([shape_text(tensor.shape), *views])

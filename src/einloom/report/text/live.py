@@ -57,7 +57,7 @@ class Display:
         from rich.live import Live
 
         self._objective = objective
-        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+        self.live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
         self._drawn = 0.0
 
     def __call__(self, recorder: Recorder) -> None:
@@ -66,12 +66,7 @@ class Display:
             from rich.text import Text
 
             self._drawn = now
-            self._live.update(Text(line(recorder, self._objective), overflow="ellipsis", no_wrap=True), refresh=True)
-
-    @contextmanager
-    def shown(self) -> Iterator[Display]:
-        with self._live:
-            yield self
+            self.live.update(Text(line(recorder, self._objective), overflow="ellipsis", no_wrap=True), refresh=True)
 
 
 @contextmanager
@@ -80,5 +75,6 @@ def display(objective: Objective) -> Iterator[Display | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    with Display(objective).shown() as shown:
+    shown = Display(objective)
+    with shown.live:
         yield shown
