@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...diagnose import Explanation
 from ...diagnose import text as words
 from ...diagnose.record import Conflict, Relaxation, Share
@@ -34,12 +36,12 @@ def panel(found: Explanation) -> PagePart:
     left = None if found.complete else el("p", open_ends, class_="note")
     note = few_divisors(found.problem, found.value)
     few = el("p", f"Note: {note}.", class_="note") if note else None
-    parts = [*_blamed(found), *_helpful(found), *_taken(found), *_others(found), *_more(found)]
+    parts = [*_blamed(found), *_tables(found)]
     said = (altered, el("p", found.reason), few, *parts, left, _runs(found))
     return part("explanation", "Explanation", *said)
 
 
-def _table(heads: tuple[str, ...], rows: list[list[Child]]) -> Html:
+def _table(heads: tuple[str, ...], rows: Sequence[Sequence[Child]]) -> Html:
     body = [el("tr", *(el("td", cell) for cell in row)) for row in rows]
     return el("div", table_of(heads, body), class_="scroll", tabindex=0)
 
@@ -63,11 +65,19 @@ def _conflict(conflict: Conflict, number: int) -> list[Html]:
     return [title, _table(("where", "what it says", "without it feasible"), rows)]
 
 
-def _helpful(found: Explanation) -> list[Html]:
-    if not found.relaxations:
-        return []
-    rows = [_relaxation(found, one) for one in found.relaxations]
-    return [el("h3", "What would help"), _table(("change", "shown by", "optimum then"), rows)]
+def _tables(found: Explanation) -> list[Html]:
+    """A table each of what would help, of what the mapping takes, and of what else was found, where there is any."""
+    objective = found.problem.objective
+    others = [[one.tensor, one.memory, words.alternative_text(one, found.problem)] for one in found.alternatives]
+    gains = [[one.place, words.gain_text(one, objective)] for one in found.gains]
+    fusing = "Why fused, why not: the best with one tensor on the other side"
+    tables: tuple[tuple[str, tuple[str, ...], Sequence[Sequence[Child]]], ...] = (
+        ("What would help", ("change", "shown by", "optimum then"), [_relaxation(found, x) for x in found.relaxations]),
+        ("What the mapping takes", ("of", "share", "", "that is"), [_share(one) for one in found.shares]),
+        (fusing, ("tensor", "now in", "otherwise"), others),
+        ("What more would bring", ("of", "optimum then"), gains),
+    )
+    return [each for title, heads, rows in tables if rows for each in (el("h3", title), _table(heads, rows))]
 
 
 def _relaxation(found: Explanation, one: Relaxation) -> list[Child]:
@@ -79,34 +89,10 @@ def _relaxation(found: Explanation, one: Relaxation) -> list[Child]:
     return [edits, proof, [best, " ", _run(one.solved)]]
 
 
-def _taken(found: Explanation) -> list[Html]:
-    if not found.shares:
-        return []
-    rows = [_share(one) for one in found.shares]
-    return [el("h3", "What the mapping takes"), _table(("of", "share", "", "that is"), rows)]
-
-
 def _share(one: Share) -> list[Child]:
     label = f"{one.share:.1%} of {one.component} {one.resource}"
     meter = el("meter", min=0, max=1, value=f"{min(one.share, 1.0):.4f}", aria_label=label)
     return [f"{one.component} {one.resource}", f"{one.share:.1%}", meter, one.detail]
-
-
-def _others(found: Explanation) -> list[Html]:
-    if not found.alternatives:
-        return []
-    rows: list[list[Child]] = [
-        [one.tensor, one.memory, words.alternative_text(one, found.problem)] for one in found.alternatives
-    ]
-    title = el("h3", "Why fused, why not: the best with one tensor on the other side")
-    return [title, _table(("tensor", "now in", "otherwise"), rows)]
-
-
-def _more(found: Explanation) -> list[Html]:
-    if not found.gains:
-        return []
-    rows: list[list[Child]] = [[one.place, words.gain_text(one, found.problem.objective)] for one in found.gains]
-    return [el("h3", "What more would bring"), _table(("of", "optimum then"), rows)]
 
 
 def _runs(found: Explanation) -> Html | None:
