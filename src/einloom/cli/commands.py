@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from collections.abc import Callable
@@ -32,9 +31,6 @@ from ..search.several import Labelled
 from . import output
 from .guard import FAILED, fail, guarded, stopped
 
-json_option = click.option(
-    "--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output."
-)
 objective_option = click.option(
     "--objective",
     default="energy",
@@ -87,7 +83,7 @@ def limited(verb: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--start", multiple=True, metavar="FILE", help="A known mapping or result to look below; repeatable.")
 @output.by_option
 @click.option("-o", "--output", "text_path", metavar="FILE", help="Write the mapping as text, as `evaluate` reads it.")
-@json_option
+@output.json_option
 @guarded
 def map_verb(
     workload: str,
@@ -184,7 +180,7 @@ def _search(
 @objective_option
 @click.option("--latency", metavar="RULE", help="Of the total: einsum (default) or tile; every view is shown anyway.")
 @output.by_option
-@json_option
+@output.json_option
 @guarded
 def evaluate_verb(
     workload: str,
@@ -206,7 +202,7 @@ def evaluate_verb(
 @click.argument("machine", required=False)
 @click.argument("mapping", required=False)
 @click.option("--seed", default=0, show_default=True, help="Of the random integers that are computed with.")
-@json_option
+@output.json_option
 @guarded
 def simulate_verb(workload: str, machine: str | None, mapping: str | None, seed: int, json_path: str | None) -> None:
     """Execute a mapping of small size with real integers, and compare the counts with those of `evaluate`.
@@ -227,7 +223,7 @@ def simulate_verb(workload: str, machine: str | None, mapping: str | None, seed:
         "operations": done.simulation.operations,
         "occupancy": done.simulation.occupancy,
     }
-    _answer(data, json_path, answers.simulation(done.problem, done.simulation, done.differences))
+    output.answer(data, json_path, answers.simulation(done.problem, done.simulation, done.differences))
     if not done.ok:
         raise SystemExit(FAILED)
 
@@ -235,7 +231,7 @@ def simulate_verb(workload: str, machine: str | None, mapping: str | None, seed:
 @click.command("verify")
 @click.argument("result", metavar="RESULT.json")
 @click.option("--quick", is_flag=True, help="Do not solve the problem a second time.")
-@json_option
+@output.json_option
 @guarded
 def verify_verb(result: str, quick: bool, json_path: str | None) -> None:
     """Check everything that a result file claims, and solve its problem again by another route."""
@@ -255,13 +251,8 @@ def verify_verb(result: str, quick: bool, json_path: str | None) -> None:
         "remarks": list(verdict.remarks),
         "checks": [{"name": c.name, "passed": c.passed, "detail": c.detail} for c in verdict.checks],
     }
-    _answer(data, json_path, answers.verdict(verdict))
+    output.answer(data, json_path, answers.verdict(verdict))
     if number is not None:
         stopped([number], "these are the claims that were checked by then")
     if not verdict.ok:
         raise SystemExit(FAILED)
-
-
-def _answer(data: dict[str, object], json_path: str | None, printed: str) -> None:
-    """Print the text, and write the JSON where it is wanted; JSON on standard output replaces the text."""
-    output.deliver(printed, (json_path, lambda: json.dumps(data, indent=1) + "\n"))

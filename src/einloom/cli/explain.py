@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
@@ -19,7 +18,7 @@ from ..result.unmapped import parse_answer
 from ..search.method import Recorder
 from ..search.principles.told import told
 from . import output
-from .commands import json_option, limited
+from .commands import limited
 from .guard import guarded, stopped
 
 Answer = Problem | Result | Explanation
@@ -33,7 +32,7 @@ Answer = Problem | Result | Explanation
 @click.option("--principles", is_flag=True, help="Say instead which of FuseCU's principles holds, and its cost.")
 @click.option("--quick", is_flag=True, help="Search for no optima; of a result show only what it takes.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with what is known.")
-@json_option
+@output.json_option
 @guarded
 def explain_verb(
     workload: str,
@@ -54,7 +53,7 @@ def explain_verb(
     output.refuse(json_path)
     if principles:
         found_here = told(_one_buffer(workload, machine, objective, limits["mapspace"]))
-        output.deliver(str(found_here), (json_path, lambda: json.dumps(found_here.data, indent=1) + "\n"))
+        output.answer(found_here.data, json_path, str(found_here))
         return
     asked: Answer
     if machine is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from . import output
@@ -12,13 +10,13 @@ from .guard import guarded
 
 @click.command("zoo")
 @click.argument("name", required=False)
-@click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output.")
+@output.json_option
 @guarded
 def zoo_verb(name: str | None, json_path: str | None) -> None:
     """List the workloads, machines and dataflows that ship, or print NAME (with parameters, if any) as YAML."""
     output.refuse(json_path)
     data, text = _listed() if name is None else _entry(name)
-    output.deliver(text, (json_path, lambda: json.dumps(data, indent=1) + "\n"))
+    output.answer(data, json_path, text)
 
 
 def _listed() -> tuple[object, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -22,6 +23,9 @@ by_option = click.option(
     "--by",
     type=click.Choice(("layer", "module", "class", "einsum", "none")),
     help="Rows of the table that stands for the mapping with more than 40 Einsums; none: the whole mapping instead.",
+)
+json_option = click.option(
+    "--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output."
 )
 Output = tuple[str | None, Callable[[], str]]
 """A file, ``-`` for standard output, None for nowhere; and what makes the text for it."""
@@ -84,6 +88,11 @@ def deliver(printed: str, *outputs: Output) -> None:
         click.echo(text, nl=False)
     if failed:
         raise combined(failed)
+
+
+def answer(data: object, json_path: str | None, printed: str) -> None:
+    """Print the text, and write the data as JSON where it is wanted; JSON on standard output replaces the text."""
+    deliver(printed, (json_path, lambda: json.dumps(data, indent=1) + "\n"))
 
 
 def file(content: str, path: str) -> None:

@@ -26,7 +26,7 @@ from .guard import guarded
 @click.option("--occupancy", "parts", flag_value="occupancy", help="What fills the memories.")
 @click.option("--group", metavar="MODULE", help="With --tree: only the branches of a module, as in layers.0.attention.")
 @output.by_option
-@click.option("--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output.")
+@output.json_option
 @guarded
 def show_verb(result: str, parts: str | None, group: str | None, by: By | None, json_path: str | None) -> None:
     """Print a saved result, or one side of it. Nothing is computed again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any
 
 from ..errors import EinloomWarning
 from . import output
@@ -18,16 +18,9 @@ def warned() -> Iterator[None]:
     with warnings.catch_warnings():
         others = warnings.showwarning
 
-        def show(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if not issubclass(category, EinloomWarning):
-                others(message, category, filename, lineno, file, line)
+                others(message, category, *place, **more)
             elif str(message) not in told:
                 told.add(str(message))
                 output.tell(f"einloom: warning: {message}")
