@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import Ended, SpecError
 from ..mapping.tree import Mapping
-from ..problem import MODEL_VERSION, Budget, Guarantee, Problem
+from ..problem import Budget, Guarantee, Problem
 from ..reading import writing
 from ..report.draw.drawing import Line, Plot, Ruler
 from ..report.draw.markup import el
@@ -26,11 +27,12 @@ from ..report.page.shell import section, shell
 from ..report.text.results import objective_value
 from ..report.text.table import columns, csv_text
 from ..result import Result
-from ..result.unmapped import Unmapped, read_answer
+from ..result.unmapped import Unmapped
 from ..search.answer import answer
 from ..search.method import Recorder
 from ..search.registry import method, takes
 from ..search.several import Labelled
+from .store import saved_answer
 
 HEADS = ("points", "cpu_seconds", "value")
 LEAST_GAP = 1e-4  # what the picture draws smaller gaps as
@@ -109,7 +111,7 @@ class MethodRuns:
             ],
         }
 
-    def _record(self, name: str) -> dict[str, object]:
+    def _record(self, name: str) -> dict[str, Any]:
         runs = self.of(name)
         values = [run.value for run in runs if run.value is not None]
         middle = median(values) if values else None
@@ -137,20 +139,18 @@ class MethodRuns:
         """The gap table."""
         what = "the proven optimum" if self.proven else "the best bound"
         known = "" if self.reference is None else f"; gaps to {what}, {self._said(self.reference)}"
-        rows = []
-        for record in map(self._record, self.names):
-            middle = record["median"]
-            rows.append(
-                [
-                    str(record["method"]),
-                    f"{record['found']} of {record['runs']}",
-                    "-" if middle is None else self._said(float(str(middle))),
-                    _percent(record["median_gap"]),
-                    _percent(record["worst_gap"]),
-                    f"{record['points']:,}",
-                    f"{record['cpu_seconds']:.2f}",
-                ]
-            )
+        rows = [
+            [
+                record["method"],
+                f"{record['found']} of {record['runs']}",
+                "-" if record["median"] is None else self._said(record["median"]),
+                _percent(record["median_gap"]),
+                _percent(record["worst_gap"]),
+                f"{record['points']:,}",
+                f"{record['cpu_seconds']:.2f}",
+            ]
+            for record in map(self._record, self.names)
+        ]
         heads = ("method", "found", "median", "gap", "worst gap", "points", "CPU s")
         title = f"{self.problem.workload.name} on {self.problem.machine.name}, {self.problem.objective}{known}"
         return columns(title, heads, rows, left={0}) + "\n"
@@ -186,8 +186,8 @@ class MethodRuns:
         return Plot(f"Gap of {len(lines)} methods against points", across, up, tuple(lines))
 
 
-def _percent(gap: object) -> str:
-    return f"{100 * gap:.2f} %" if isinstance(gap, float) else "-"
+def _percent(gap: float | None) -> str:
+    return "-" if gap is None else f"{100 * gap:.2f} %"
 
 
 def medians(runs: Sequence[MethodRun]) -> list[tuple[float, float]]:
@@ -316,12 +316,8 @@ def _run(
 def _known(path: Path, problem: Problem, name: str, seed: int | None) -> MethodRun | None:
     """A run that is saved, of this very problem by this version of the model."""
     result, curve = path.with_name(f"{path.name}.json"), path.with_name(f"{path.name}.csv")
-    if not (result.exists() and curve.exists()):
-        return None
-    found = read_answer(result)
-    if found.problem != problem or found.provenance.model_version != MODEL_VERSION:
-        return None
-    if found.recorded_digest != found.found_digest:
+    found = saved_answer(result, problem) if curve.exists() else None
+    if found is None:
         return None
     try:
         rows = list(csv.reader(io.StringIO(curve.read_text(encoding="utf-8"))))[1:]

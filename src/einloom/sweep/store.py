@@ -13,6 +13,16 @@ from ..result.sweep import index_data, read_index
 from ..result.unmapped import Unmapped, read_answer
 
 
+def saved_answer(path: Path, problem: Problem) -> Result | Unmapped | None:
+    """The unedited answer to this very problem by this version of the model that a file holds, or None."""
+    if not path.exists():
+        return None
+    answer = read_answer(path)
+    if answer.problem != problem or answer.provenance.model_version != MODEL_VERSION:
+        return None
+    return answer if answer.recorded_digest == answer.found_digest else None
+
+
 class AnswerStore:
     """The answers of one sweep, called `name`, in `folder`; what is there already need not be asked again."""
 
@@ -30,25 +40,15 @@ class AnswerStore:
 
     def known(self, capacity: int, problem: Problem) -> Result | Unmapped | None:
         """The finished and unedited answer to this very problem by this version of the model, or None."""
-        answer = self._saved(capacity, problem)
+        answer = saved_answer(self.folder / self._file(capacity), problem)
         if answer is None or answer.ended is Ended.STOPPED:
             return None
         return answer if isinstance(answer, Result) or answer.status == "infeasible" else None
 
     def begun(self, capacity: int, problem: Problem) -> tuple[Mapping, ...]:
         """What a search for the answer had found when it was stopped."""
-        answer = self._saved(capacity, problem)
+        answer = saved_answer(self.folder / self._file(capacity), problem)
         return (answer.mapping,) if isinstance(answer, Result) and answer.ended is Ended.STOPPED else ()
-
-    def _saved(self, capacity: int, problem: Problem) -> Result | Unmapped | None:
-        """The unedited answer to this very problem by this version of the model, or None."""
-        path = self.folder / self._file(capacity)
-        if not path.exists():
-            return None
-        answer = read_answer(path)
-        if answer.problem != problem or answer.provenance.model_version != MODEL_VERSION:
-            return None
-        return answer if answer.recorded_digest == answer.found_digest else None
 
     def keep(self, capacity: int, answer: Result | Unmapped) -> None:
         """Save an answer, then name it in the index."""
