@@ -34,31 +34,19 @@ if TYPE_CHECKING:
 
 _MODULES = {"zoo": "zoo", "figures": "report.figures"}
 _HOMES = {
-    "map": "api",
-    "evaluate": "api",
-    "simulate": "api",
-    "explain": "api",
-    "verify": "api",
-    "rewrite": "dataflows.rewrites",
-    "compare": "report.compare",
-    "from_onnx": "interop.onnx",
-    "from_torch": "interop.torch",
-    "Result": "result",
-    "Mapping": "mapping.tree",
-    "Workload": "workload.einsum",
-    "Machine": "machine.levels",
-    "load_workload": "zoo.workload_by_name",
-    "load_machine": "zoo.machine_by_name",
-    "Problem": "problem",
-    "Budget": "problem",
-    "Certificate": "problem",
-    "Guarantee": "problem",
-    "EinloomError": "errors",
-    "EinloomWarning": "errors",
-    "SpecError": "errors",
-    "IllegalMapping": "errors",
-    "Infeasible": "errors",
-    "BudgetExhausted": "errors",
+    "api": ("evaluate", "explain", "map", "simulate", "verify"),
+    "dataflows.rewrites": ("rewrite",),
+    "errors": ("BudgetExhausted", "EinloomError", "EinloomWarning", "IllegalMapping", "Infeasible", "SpecError"),
+    "interop.onnx": ("from_onnx",),
+    "interop.torch": ("from_torch",),
+    "machine.levels": ("Machine",),
+    "mapping.tree": ("Mapping",),
+    "problem": ("Budget", "Certificate", "Guarantee", "Problem"),
+    "report.compare": ("compare",),
+    "result": ("Result",),
+    "workload.einsum": ("Workload",),
+    "zoo.machine_by_name": ("load_machine",),
+    "zoo.workload_by_name": ("load_workload",),
 }
 
 __all__ = [
@@ -115,10 +103,10 @@ register("comparison", _later("report.page.comparison", "comparison_page"))
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f".{_MODULES[name]}", __name__)
-    if name in _HOMES:
-        value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-        globals()[name] = value
-        return value
+    for module, names in _HOMES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f".{module}", __name__), name)
+            return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
