@@ -52,8 +52,10 @@ def explain_verb(
     begun = stops.begun()
     output.refuse(json_path)
     if principles:
-        found_here = told(_one_buffer(workload, machine, objective, limits["mapspace"]))
-        output.answer(found_here.data, json_path, str(found_here))
+        if machine is None:
+            raise SpecError("--principles needs a workload and a machine")
+        ruled = told(verbs.problem_or_traffic(workload, machine, objective, mapspace=limits["mapspace"]))
+        output.answer(ruled.data, json_path, str(ruled))
         return
     asked: Answer
     if machine is not None:
@@ -68,13 +70,6 @@ def explain_verb(
         output.deliver(str(found), (json_path, found.to_json))
     if stop and not found.complete:
         stopped(stop, "this is what was known by then")
-
-
-def _one_buffer(workload: str, machine: str | None, objective: str | None, mapspace: str | None) -> Problem:
-    """The problem of which the principles speak: by default the traffic of the outermost memory."""
-    if machine is None:
-        raise SpecError("--principles needs a workload and a machine")
-    return verbs.problem_or_traffic(workload, machine, objective, mapspace=mapspace)
 
 
 def _saved(path: str) -> Answer:
