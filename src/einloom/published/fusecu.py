@@ -80,8 +80,7 @@ def saved(on: Fabric, against: Fabric) -> float:
 def speedup(on: Fabric, against: Fabric, exact: bool) -> float:
     """How much faster, the mean over the models; every operator runs its quickest way on both."""
     goal: Goal = "seconds" if exact else "roofline"
-    what = "seconds" if exact else "roofline"
-    return float(mean(getattr(run(m, against, goal), what) / getattr(run(m, on, goal), what) for m in MODELS))
+    return float(mean(getattr(run(m, against, goal), goal) / getattr(run(m, on, goal), goal) for m in MODELS))
 
 
 def ablation() -> Iterator[tuple[str, Fabric]]:
