@@ -26,6 +26,10 @@ VERSION = 1
 def result_data(result: Result) -> dict[str, Any]:
     """The result as plain data, as the file holds it."""
     cost, certificate = result.cost, result.certificate
+    front = [
+        {"energy": p.energy, "latency": p.latency, "mapping": print_mapping(p.mapping, result.workload)}
+        for p in result.front
+    ]
     data: dict[str, Any] = {
         "schema": f"result/{VERSION}",
         "einloom": result.provenance.version,
@@ -55,19 +59,12 @@ def result_data(result: Result) -> dict[str, Any]:
         "breakdown": [{name: getattr(a, name) for name in Action._fields} for a in cost.actions],
         **input_data(result.problem),
         "assumed": {"facts": result.provenance.facts, "assumed": result.provenance.assumed},
-        **({"front": _front_data(result)} if result.front else {}),
+        **({"front": front} if front else {}),
         "trace": [{"seconds": p.seconds, "best": p.best, "bound": p.bound} for p in result.trace],
         **notes_data(result.problem),
     }
     data["digest"] = document.digest(data)
     return data
-
-
-def _front_data(result: Result) -> list[dict[str, Any]]:
-    return [
-        {"energy": p.energy, "latency": p.latency, "mapping": print_mapping(p.mapping, result.workload)}
-        for p in result.front
-    ]
 
 
 def _certificate_data(certificate: Certificate) -> dict[str, Any]:
