@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from ...dataclass import dataclass
 from ...machine.levels import Machine
 from ...result import Provenance
 from ...workload.einsum import Workload
@@ -18,15 +19,13 @@ MEMORIES: tuple[Ink, ...] = ("m0", "m1", "m2", "m3", "m4")
 ALL_AT_ONCE, WINDOW = 16, 12
 
 
+@dataclass(eq=False)
 class Scene:
     """A workload, on a machine if one is given, before anything is known of a mapping."""
 
-    def __init__(
-        self, workload: Workload, machine: Machine | None = None, provenance: Provenance | None = None
-    ) -> None:
-        self.workload = workload
-        self.machine = machine
-        self.provenance = provenance
+    workload: Workload
+    machine: Machine | None = None
+    provenance: Provenance | None = None
 
     @cached_property
     def tensors(self) -> tuple[str, ...]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...errors import SpecError
+from ...result import Result
 from ..compare import Comparison, cells
 from ..draw.markup import Html, el, table_of
 from ..draw.palette import look
@@ -21,10 +24,12 @@ def comparison_page(compared: Comparison) -> str:
     warned = [el("li", warning) for warning in compared.warnings]
     notes = el("div", el("b", "Not the same question"), el("ul", *warned), class_="warning", role="note")
     head = el("header", el("h1", title), notes if warned else None)
+    results, labels = [row.result for row in compared.rows], [row.label for row in compared.rows]
+    front = el("p", "The line is the front: no result lies below and left of a point on it.", class_="note")
     parts = (
         part("table", "Side by side", comparison_table(compared)),
-        part("bars", "Energy and latency", *_all_bars(compared)),
-        part("trade", "Trade-off", _trade(compared)),
+        part("bars", "Energy and latency", *_all_bars(results, labels)),
+        part("trade", "Trade-off", el("div", shown("pareto", *results, labels=labels), front)),
         part("search", "Search", *_convergence(compared)),
         part("fusion", "What is fused", _fusion(compared)),
     )
@@ -43,18 +48,14 @@ def comparison_table(compared: Comparison) -> Html:
             for i, text in enumerate(texts)
         ]
         rows.append(el("tr", el("th", label, scope="row", class_="over" if best else None), *shown))
-    heads = [el("th", _swatch(i), " ", row.label, scope="col", class_="num") for i, row in enumerate(compared.rows)]
+    named = [(el("i", class_=f"swatch {look(i)}"), " ", row.label) for i, row in enumerate(compared.rows)]
+    heads = [el("th", *name, scope="col", class_="num") for name in named]
     head = el("thead", el("tr", el("td"), *heads))
     table = el("table", head, el("tbody", *rows), class_="compared")
     return el("div", table, class_="scroll", tabindex=0, role="region", aria_label="results side by side")
 
 
-def _swatch(i: int) -> Html:
-    return el("i", class_=f"swatch {look(i)}")
-
-
-def _all_bars(compared: Comparison) -> list[Html]:
-    results, labels = [row.result for row in compared.rows], [row.label for row in compared.rows]
+def _all_bars(results: Sequence[Result], labels: Sequence[str]) -> list[Html]:
     found = []
     for name, title in (("energy", "Energy, by level"), ("latency", "Busy time of every level, and latency")):
         try:
@@ -62,12 +63,6 @@ def _all_bars(compared: Comparison) -> list[Html]:
         except SpecError as error:
             found += [el("h3", title), el("p", str(error))]
     return found
-
-
-def _trade(compared: Comparison) -> Html:
-    results, labels = [row.result for row in compared.rows], [row.label for row in compared.rows]
-    words = "The line is the front: no result lies below and left of a point on it."
-    return el("div", shown("pareto", *results, labels=labels), el("p", words, class_="note"))
 
 
 def _convergence(compared: Comparison) -> list[Html]:
@@ -82,13 +77,9 @@ def _convergence(compared: Comparison) -> list[Html]:
     for objective, members in groups.items():
         if len(groups) > 1:
             drawn.append(el("h3", objective))
-        drawn.append(_progress(compared, members))
+        rows = [(i, compared.rows[i]) for i in members]
+        drawn.append(html_of(Progress().draw([traced(row.result, row.label, i) for i, row in rows])))
     return drawn
-
-
-def _progress(compared: Comparison, members: list[int]) -> Html:
-    rows = [(i, compared.rows[i]) for i in members]
-    return html_of(Progress().draw([traced(row.result, row.label, i) for i, row in rows]))
 
 
 def _fusion(compared: Comparison) -> Html:

@@ -36,8 +36,8 @@ def panel(found: Explanation) -> PagePart:
     left = None if found.complete else el("p", open_ends, class_="note")
     note = few_divisors(found.problem, found.value)
     few = el("p", f"Note: {note}.", class_="note") if note else None
-    parts = [*_blamed(found), *_tables(found)]
-    said = (altered, el("p", found.reason), few, *parts, left, _runs(found))
+    blamed = [each for i, conflict in enumerate(found.conflicts) for each in _conflict(conflict, i)]
+    said = (altered, el("p", found.reason), few, *blamed, *_tables(found), left, _runs(found))
     return part("explanation", "Explanation", *said)
 
 
@@ -48,10 +48,6 @@ def _table(heads: tuple[str, ...], rows: Sequence[Sequence[Child]]) -> Html:
 
 def _run(number: int | None) -> Html | None:
     return None if number is None else link(f"run-{number}", f"[{number}]")
-
-
-def _blamed(found: Explanation) -> list[Html]:
-    return [part for i, conflict in enumerate(found.conflicts) for part in _conflict(conflict, i)]
 
 
 def _conflict(conflict: Conflict, number: int) -> list[Html]:

@@ -33,11 +33,13 @@ def header(result: Result, tag: str = "h1") -> Html:
 
 def tiles(result: Result) -> Html:
     """The totals, each with a way to how it is counted."""
+    memory = result.objective.memory or result.machine.memories[0].name
+    moved = result.cost.traffic(memory)
     cells = [
         ("energy", energy(result.energy, 5), f"{result.energy:.8g} J", why("energy")),
         ("latency", time(result.latency, 5), f"{result.latency:.8g} s", why("latency")),
         ("energy-delay product", f"{result.edp:.5g} J s", "energy × latency", why("energy")),
-        _outer(result),
+        (f"traffic of {memory}", size(moved), f"{moved:,} bits", why("moves")),
         ("roofline", time(result.cost.roofline, 5), "busiest component over the run", why("latency")),
     ]
     wanted = {"energy": 0, "latency": 1, "traffic": 3}.get(result.objective.name, 2)
@@ -49,12 +51,6 @@ def tiles(result: Result) -> Html:
         ),
         class_="tiles",
     )
-
-
-def _outer(result: Result) -> tuple[str, str, str, Html]:
-    memory = result.objective.memory or result.machine.memories[0].name
-    moved = result.cost.traffic(memory)
-    return (f"traffic of {memory}", size(moved), f"{moved:,} bits", why("moves"))
 
 
 def certificate(result: Result) -> Html:
