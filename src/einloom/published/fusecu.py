@@ -30,6 +30,7 @@ SPEEDUPS = (1.33, 1.25, 1.14)
 """Printed: of FuseCU over each of `BASELINES`."""
 LLAMA_TOKENS = tuple(256 << i for i in range(7))
 """Figure 11: sequence lengths of LLaMA2."""
+RULES: tuple[Accounting, ...] = ("once", "read-modify-write")
 AREA = {"over TPUv4i": 12.0, "interconnect and control": 0.1, "Planaria's interconnect": 12.6}
 """Printed: percent of area (Figure 12); the second is an upper bound."""
 
@@ -118,7 +119,7 @@ def operator_regrets() -> tuple[Regret, ...]:
 
 
 def _regret(buffer: int) -> Regret:
-    found = {rule: [r.regret for m in grid() if (r := judged(m, buffer, rule)) is not None] for rule in _RULES}
+    found = {rule: [r.regret for m in grid() if (r := judged(m, buffer, rule)) is not None] for rule in RULES}
     once, read_back = found["once"], found["read-modify-write"]
     counted = [COUNTS[chosen_class(m, buffer)] for m in grid()]
     return Regret(
@@ -130,9 +131,6 @@ def _regret(buffer: int) -> Regret:
         mean(read_back),
         max(read_back),
     )
-
-
-_RULES: tuple[Accounting, ...] = ("once", "read-modify-write")
 
 
 def grid() -> tuple[Matmul, ...]:

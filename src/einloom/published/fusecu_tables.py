@@ -13,12 +13,10 @@ from ..report.draw.markup import Html, el, table_of
 from ..report.draw.svg import html_of
 from ..report.page.shell import navigation, section, shell, skip
 from ..report.text.table import columns
-from ..search.principles.matmul import Accounting
 from ..zoo.table2 import MODELS
 from . import fusecu
 
 MEBI = 2**20
-RULES: tuple[Accounting, ...] = ("once", "read-modify-write")
 PLANARIA = "Planaria's interconnect"
 CMEM = 128 * MEBI
 """Bytes of TPUv4i's on-chip memory: the largest buffer of the DRAM columns."""
@@ -187,7 +185,7 @@ def fusion() -> FusecuTable:
     """Principle 4 on the pairs of all models."""
     rows = []
     for which in ("qk_av", "qproj_qk", "ffn1_ffn2"):
-        for rule in RULES:
+        for rule in fusecu.RULES:
             found = fusecu.compare_pairs(which, rule)
             wrong = sum(c.principle() != c.profitable for c in found)
             most = max(c.regret() for c in found)
