@@ -37,15 +37,15 @@ def paged(
     chips: Html | None = None,
     made: Provenance | None = None,
 ) -> str:
-    """A whole page of `parts` under its head, with a bar that leads to each; made: which einloom made what it shows."""
+    """A whole page of `parts` under its head, with a bar that leads to each."""
     bar = el("div", navigation(one[:2] for one in parts), chips, class_="bar")
     body = (skip(parts[0].name), head, bar, el("main", *(one.drawn for one in parts)))
+    return shell(title, body, data, made)
+
+
+def shell(title: str, body: Iterable[Child], data: object, made: Provenance | None = None) -> str:
+    """A whole page around `body`; `data` is what its script reads, `made` which einloom made what it shows."""
     foot = f"einloom {made.version} · model version {made.model_version}" if made else f"einloom {VERSION}"
-    return shell(title, body, data, foot)
-
-
-def shell(title: str, body: Iterable[Child], data: object, foot: str = f"einloom {VERSION}") -> str:
-    """A whole page around `body`; `data` is what its script reads."""
     script = files(__package__).joinpath("behaviour.js").read_text(encoding="utf-8")
     inside = el(
         "body",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from ...problem import MODEL_VERSION
 from ..data.given import Given
 from ..draw.markup import Html, el, table_of
@@ -21,18 +23,14 @@ FIRST_ROWS = 60
 
 def share(subject: Scene) -> Html:
     """How much of what the result stands on is assumed: a bar and a sentence."""
-    kinds = dict.fromkeys(KINDS, 0)
-    for one in subject.given:
-        kinds[one.kind] += 1
-    total = sum(kinds.values()) or 1
+    counted = Counter(one.kind for one in subject.given)
+    kinds = {kind: counted[kind] for kind in KINDS if counted[kind]}
+    total = counted.total()
     parts = [
         el("span", class_=f"part {kind}", style=f"flex-grow:{count}", data_tip=f"{count} of {total} {KINDS[kind]}")
         for kind, count in kinds.items()
-        if count
     ]
-    legend = [
-        el("span", el("i", class_=f"part {kind}"), f"{count} {KINDS[kind]}") for kind, count in kinds.items() if count
-    ]
+    legend = [el("span", el("i", class_=f"part {kind}"), f"{count} {KINDS[kind]}") for kind, count in kinds.items()]
     known = subject.provenance
     if known is None:
         return Html("")
