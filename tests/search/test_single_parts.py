@@ -22,7 +22,7 @@ from einloom.machine.files import parse_machine
 from einloom.mapping.legality.concurrency import stages
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Compute, Loop, Mapping, Split
-from einloom.mapspace.ffm.encoding.privates import _joined
+from einloom.mapspace.ffm.encoding.state import joined
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.space import Ffm
 from einloom.mapspace.limits.data import AxisLimit, BackLimit, Limits, LoopLimit, Numbers, TileLimit
@@ -157,7 +157,7 @@ def test_a_pipeline_below_a_loop_is_one_stage() -> None:
 
 
 def test_segments_that_become_one_multiply_their_trips() -> None:
-    assert _joined((("m", 6), ("n", 2)), (("m", 3), ("k", 5))) == (("m", 18), ("n", 2), ("k", 5))
+    assert joined((("m", 6), ("n", 2)), (("m", 3), ("k", 5))) == (("m", 18), ("n", 2), ("k", 5))
 
 
 def test_what_is_too_large_for_a_table_without_pruning_is_not_small() -> None:

@@ -22,7 +22,7 @@ from .orders import gathered, moved
 from .privates import drawn, mended, slots_for, spread
 from .rooms import held, own_tiles, tile_bits
 from .skeletons import NoProposal, Rank, SkeletonDraft, tile_loops
-from .state import Own, Segment, State, below_anchored, covers_of, frame_of, replaced, tidy
+from .state import Own, Segment, State, below_anchored, covers_of, frame_of, joined, products, replaced, tidy
 
 Shared = Callable[[Facts, State, Random], State]
 Private = Callable[[Facts, State, int, Random], State]
@@ -129,8 +129,7 @@ def _toggled(facts: Facts, state: State, i: int, memory: int, tensor: str, rng: 
     if (memory, tensor) in stores:
         at = stores.index((memory, tensor))
         stores.pop(at)
-        joined = _join(segments[at], segments[at + 1])
-        segments[at : at + 2] = [joined]
+        segments[at : at + 2] = [joined(segments[at], segments[at + 1])]
     else:
         low = sum(m < memory for m, _ in stores)
         at = rng.randint(low, sum(m <= memory for m, _ in stores))
@@ -150,13 +149,6 @@ def _divided(segment: Segment, cut: int, rng: Random) -> tuple[Segment, Segment]
         outer = (*((w, m) for w, m in outer if w != v), (v, some))
         inner = ((v, n // some), *((w, m) for w, m in inner if w != v))
     return tuple((v, n) for v, n in outer if n > 1), tuple((v, n) for v, n in inner if n > 1)
-
-
-def _join(outer: Segment, inner: Segment) -> Segment:
-    trips: dict[str, int] = {}
-    for v, n in (*outer, *inner):
-        trips[v] = trips.get(v, 1) * n
-    return tuple(trips.items())
 
 
 def spatial(facts: Facts, state: State, i: int, rng: Random) -> State:
@@ -215,7 +207,7 @@ def raised_at(facts: Facts, state: State, i: int, at: int, slot: tuple[int, bool
     """The state with own store number `at` of Einsum i in a slot above its branch. Raises NoProposal."""
     own = state.owns[i]
     stores = (*own.stores[:at], *own.stores[at + 1 :])
-    segments = (*own.segments[:at], _join(own.segments[at], own.segments[at + 1]), *own.segments[at + 2 :])
+    segments = (*own.segments[:at], joined(own.segments[at], own.segments[at + 1]), *own.segments[at + 2 :])
     raised = (*own.raised, (*own.stores[at], *slot))
     return _changed(facts, state, i, replaced(own, stores=stores, segments=segments, raised=raised))
 
@@ -305,9 +297,7 @@ def bring_home(facts: Facts, state: State, number: int, memory: int, part: float
             given.append((rank, trips, axis))
         given = given[: rng.randint(0, len(given))] if rng.random() < 0.3 else given
     spatial_loops = [] if any(a for _, _, a in given) else spatial_ranks(facts, number, memory, rng)
-    taken: dict[int, int] = {}
-    for rank, n, _ in spatial_loops:
-        taken[rank] = taken.get(rank, 1) * n
+    taken = products((rank, n) for rank, n, _ in spatial_loops)
     goal = float("inf") if size is None else size * part * prod(taken.values())
     loops = tile_loops(facts, number, memory, given, goal, taken, rng)
     if size is None and rng.random() < 0.5:

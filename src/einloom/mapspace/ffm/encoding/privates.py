@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from math import gcd, prod
 from random import Random
 
@@ -14,15 +15,16 @@ from .rooms import tile_bits
 from .state import (
     Own,
     Raised,
+    Segment,
     State,
     below_anchored,
     covers_of,
     frame_of,
+    joined,
     multiplies,
-    private_trips,
+    products,
     replaced,
     tidy,
-    trips_above,
 )
 
 TRIES = 6
@@ -56,7 +58,7 @@ def refitted(facts: Facts, state: State, i: int, rng: Random) -> State | None:
 
 def _left(facts: Facts, state: State, i: int, covers: dict[str, int] | None = None) -> dict[str, int]:
     """What the shared loops leave of each variable. covers: of those with no shared loop, the extents if not given."""
-    above = trips_above(state, i)
+    above = products((v, n) for v, n, _ in state.shared[i])
     shared = covers_of(facts, state.owns[i], i)
     whole = facts.full[i] if covers is None else covers
     return {v: shared[v] // above[v] if v in above else whole[v] for v in facts.einsums[i].variables}
@@ -122,10 +124,7 @@ def _full(
     def fits(one: Spread) -> bool:
         if any(loop not in one for loop in shared):
             return False
-        takes: dict[str, int] = {}
-        for axis, v, n in one:
-            if (axis, v, n) not in shared:
-                takes[v] = takes.get(v, 1) * n
+        takes = products((v, n) for axis, v, n in one if (axis, v, n) not in shared)
         return all(left[v] % n == 0 or (v in free and n <= left[v]) for v, n in takes.items())
 
     for _ in range(8):
@@ -176,7 +175,7 @@ def _covers(facts: Facts, state: State, i: int, old: Own, spatial: Spread) -> di
     return found
 
 
-Stores = tuple[list[tuple[int, str]], list[tuple[tuple[str, int], ...]], list[Raised]]
+Stores = tuple[list[tuple[int, str]], list[Segment], list[Raised]]
 
 
 def _kept_stores(facts: Facts, state: State, i: int, old: Own, rng: Random) -> Stores | None:
@@ -191,16 +190,17 @@ def _kept_stores(facts: Facts, state: State, i: int, old: Own, rng: Random) -> S
     lowered = [(m, t) for m, t, level, below in old.raised if (m, t, level, below) not in raised]
     reach = max((m for m, _ in _path_stores(facts, state, i, raised)), default=0)
     stores: list[tuple[int, str]] = []
-    segments: list[tuple[tuple[str, int], ...]] = []
-    carried: tuple[tuple[str, int], ...] = ()
-    candidates = sorted([*((one, ()) for one in lowered), *zip(old.stores, old.segments, strict=False)], key=_memory)
+    segments: list[Segment] = []
+    carried: Segment = ()
+    candidates = [*((one, ()) for one in lowered), *zip(old.stores, old.segments, strict=False)]
+    candidates.sort(key=lambda one: one[0][0])
     for (m, t), segment in candidates:
-        carried = _joined(carried, segment)
+        carried = joined(carried, segment)
         if m >= reach and over.get(t, -1) < m:
             stores.append((m, t))
             segments.append(carried)
             carried = ()
-    segments.append(_joined(carried, old.segments[-1]))
+    segments.append(joined(carried, old.segments[-1]))
     held = [frozenset(t for t, m in above.items() if m == k) for k in range(len(facts.memories))]
     for m, t in [*stores, *((r[0], r[1]) for r in raised), *((m, t) for t, m in _lent(facts, state, i).items())]:
         held[m] |= {t}
@@ -228,20 +228,9 @@ def _anchors_raised(facts: Facts, state: State, i: int, found: Stores, rng: Rand
         if not slots:
             return None
         stores.pop(at)
-        segments[at : at + 2] = [_joined(segments[at], segments[at + 1])]
+        segments[at : at + 2] = [joined(segments[at], segments[at + 1])]
         raised.append((m, t, *rng.choice(slots)))
     return stores, segments, raised
-
-
-def _memory(one: tuple[tuple[int, str], tuple[tuple[str, int], ...]]) -> int:
-    return one[0][0]
-
-
-def _joined(outer: tuple[tuple[str, int], ...], inner: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
-    found = dict(outer)
-    for v, n in inner:
-        found[v] = found.get(v, 1) * n
-    return tuple(found.items())
 
 
 def _above(facts: Facts, state: State, i: int) -> dict[str, int]:
@@ -340,10 +329,8 @@ def tiled(facts: Facts, state: State, i: int, own: Own, rng: Random) -> Own:
     for _, v, n in own.spatial:
         left[v] //= n
     waiting = list(own.spatial)
-    segments: list[tuple[tuple[str, int], ...]] = []
-    count: dict[int, int] = {}
-    for m, _ in own.stores:
-        count[m] = count.get(m, 0) + 1
+    segments: list[Segment] = []
+    count = Counter(m for m, _ in own.stores)
     part = rng.choice((1.0, 1.0, 0.5, 0.25, 0.1))
     for at in range(len(own.stores) - 1, -1, -1):
         memory, tensor = own.stores[at]
@@ -367,7 +354,7 @@ def _segment(
     left: dict[str, int],
     tile: dict[str, int],
     rng: Random,
-) -> tuple[tuple[str, int], ...]:
+) -> Segment:
     """The loops below a store; what they take leaves `left` and enters `tile`."""
     found = []
     relevant, plain = facts.relevant[i][tensor], facts.plain[i][tensor]
@@ -391,8 +378,3 @@ def _segment(
 
 def _fits(facts: Facts, i: int, memory: int, tensor: str, tile: dict[str, int], room: float) -> bool:
     return tile_bits(facts, i, memory, tensor, tile) <= room
-
-
-def trips_of(own: Own, variable: str) -> int:
-    """Trips of all private loops of a variable."""
-    return private_trips(own, variable) * prod(n for _, v, n in own.spatial if v == variable)

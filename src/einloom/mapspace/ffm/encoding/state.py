@@ -6,11 +6,11 @@ The boundary behind Einsum i shares as many loops as stand above the deepest bac
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from functools import cached_property
-from math import prod
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 from ....dataclass import dataclass
 from .facts import Facts, Sequence, Spread
@@ -23,6 +23,7 @@ Segment = tuple[tuple[str, int], ...]  # temporal loops, outermost first
 Raised = tuple[int, str, int, bool]  # (memory, tensor, shared loops above, below the split there)
 Item = tuple[Any, ...]  # (kind, …), see `word`
 Word = tuple[Item, ...]
+Key = TypeVar("Key", str, int)
 SPLIT: Item = ("split",)
 MOST_PATHS = 200_000  # that are remembered
 
@@ -337,10 +338,8 @@ def below_anchored(facts: Facts, own: Own) -> Own:
     at = max((k for k, (m, t) in enumerate(own.stores) if facts.anchored.get(t) == m), default=-1)
     if at < 0:
         return own
-    trips = dict[str, int]()
-    for v, n in (loop for segment in own.segments[: at + 2] for loop in segment):
-        trips[v] = trips.get(v, 1) * n
-    return replace(own, segments=(*((),) * (at + 1), tuple(trips.items()), *own.segments[at + 2 :]))
+    below = tuple(products(chain(*own.segments[: at + 2])).items())
+    return replace(own, segments=(*((),) * (at + 1), below, *own.segments[at + 2 :]))
 
 
 def _longer(segment: Segment) -> Segment:
@@ -357,28 +356,25 @@ def covers_of(facts: Facts, own: Own, i: int) -> dict[str, int]:
     return facts.full[i] | dict(own.covers)
 
 
-def trips_above(state: State, i: int) -> dict[str, int]:
-    """Trips of the shared loops of Einsum i, by variable."""
-    found: dict[str, int] = {}
-    for variable, trips, _ in state.shared[i]:
-        found[variable] = found.get(variable, 1) * trips
+def products(loops: Iterable[tuple[Key, int]]) -> dict[Key, int]:
+    """All trips of each variable, or rank, together, in the order of their first loops."""
+    found: dict[Key, int] = {}
+    for key, trips in loops:
+        found[key] = found.get(key, 1) * trips
     return found
+
+
+def joined(outer: Segment, inner: Segment) -> Segment:
+    """Two segments as one."""
+    return tuple(products(outer + inner).items())
 
 
 def multiplies(facts: Facts, state: State, i: int) -> bool:
     """True if the trips of all loops of Einsum i, variable by variable, multiply to what they are to cover."""
-    own, found = state.owns[i], trips_above(state, i)
-    for segment in own.segments:
-        for variable, trips in segment:
-            found[variable] = found.get(variable, 1) * trips
-    for _, variable, trips in own.spatial:
-        found[variable] = found.get(variable, 1) * trips
+    own = state.owns[i]
+    around = ((v, n) for v, n, _ in state.shared[i])
+    found = products(chain(around, *own.segments, ((v, n) for _, v, n in own.spatial)))
     return all(found.get(variable, 1) == cover for variable, cover in covers_of(facts, own, i).items())
-
-
-def private_trips(own: Own, variable: str) -> int:
-    """Trips of the temporal loops of a variable in the privates."""
-    return prod(n for segment in own.segments for v, n in segment if v == variable)
 
 
 def replaced(own: Own, **changes: object) -> Own:
