@@ -6,7 +6,7 @@ from random import Random
 
 from .checks import fault
 from .facts import Facts
-from .skeletons import NoProposal
+from .skeletons import raise_for
 from .state import State, frame_of
 
 
@@ -26,9 +26,7 @@ def crossed(facts: Facts, one: State, other: State, rng: Random) -> State:
         for i, label in enumerate(mine.label):
             if one.shared[i] == other.shared[place[label]] and rng.random() < 0.5:
                 child = child.with_own(i, other.owns[place[label]])
-    why = fault(facts.in_order(child.sequence), child)
-    if why is not None:
-        raise NoProposal(why)
+    raise_for(fault(facts.in_order(child.sequence), child))
     return child
 
 

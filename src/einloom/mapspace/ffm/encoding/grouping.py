@@ -7,7 +7,7 @@ from random import Random
 from ..shares import every_share
 from .facts import Facts
 from .group_rules import whole_fault
-from .skeletons import NoProposal, SkeletonDraft, tile_loops
+from .skeletons import NoProposal, SkeletonDraft, chosen, raise_for, tile_loops
 from .state import Frame, State, frame_of, replaced
 
 FUSED = 0.3  # of new groups bring a tensor home, too
@@ -22,10 +22,7 @@ def regroup(facts: Facts, state: State, rng: Random) -> State:
     if facts.floating and rng.random() < FUSED:
         first, last = _fused(facts, draft, rng)
     else:
-        runs = _runs(frame_of(facts, state), facts.mapspace.max_group)
-        if not runs:
-            raise NoProposal("place of a group")
-        first, last = rng.choice(runs)
+        first, last = chosen(_runs(frame_of(facts, state), facts.mapspace.max_group), rng, "place of a group")
     where, shares = rng.choice(facts.mapspace.places), tuple[int, ...]()
     if where == "axis":
         options = [
@@ -34,9 +31,7 @@ def regroup(facts: Facts, state: State, rng: Random) -> State:
             for given in every_share(axis.size, last - first + 1)
             if all(given)
         ]
-        if not options:
-            raise NoProposal("shares")
-        where, shares = rng.choice(options)
+        where, shares = chosen(options, rng, "shares")
     group = first, last, where, shares
     draft.groups = [*(one for one in draft.groups if one[0] != first), group]
     if where == "unit":
@@ -53,9 +48,7 @@ def _fused(facts: Facts, draft: SkeletonDraft, rng: Random) -> tuple[int, int]:
     number = rng.randrange(len(facts.floating))
     tensor = facts.floating[number]
     homes = [home for home in tensor.homes if home]
-    if not homes:
-        raise NoProposal("nothing to move")
-    memory = rng.choice(homes)
+    memory = chosen(homes, rng)
     size = facts.memories[memory].size
     goal = rng.choice((1.0, 8.0, 64.0, 4096.0)) if size is None else size * rng.choice((1.0, 0.5, 0.25, 0.0))
     loops = tile_loops(facts, number, memory, [], goal, {}, rng)
@@ -64,9 +57,7 @@ def _fused(facts: Facts, draft: SkeletonDraft, rng: Random) -> tuple[int, int]:
 
 
 def _whole(facts: Facts, state: State) -> State:
-    why = whole_fault(facts, state)
-    if why is not None:
-        raise NoProposal(why)
+    raise_for(whole_fault(facts, state))
     return state
 
 
@@ -85,9 +76,7 @@ def _on_units(facts: Facts, draft: SkeletonDraft, first: int, last: int, rng: Ra
     taken = set[str | None]()
     for i in range(first, last + 1):
         free = [unit for unit in facts.units[i] if unit is None or unit not in taken]
-        if not free:
-            raise NoProposal("unit")
-        unit = rng.choice(free)
+        unit = chosen(free, rng, "unit")
         taken.add(unit)
         if unit != draft.owns[i].unit:
             draft.owns[i] = replaced(draft.owns[i], unit=unit)

@@ -6,7 +6,7 @@ from random import Random
 
 from .facts import Facts
 from .lent_stores import lent_fault
-from .skeletons import NoProposal, SkeletonDraft
+from .skeletons import NoProposal, SkeletonDraft, raise_for
 from .state import Lent, State, frame_of, replaced
 
 
@@ -30,9 +30,7 @@ def lend(facts: Facts, state: State, rng: Random) -> State:
         raise NoProposal("place of a store")
     memory, place = rng.choice(memories), rng.choice(places)
     new = (memory, tensor, *place, min(frame.served((memory, tensor, *place, i))))
-    why = lent_fault(facts, state, frame, new)
-    if why is not None:
-        raise NoProposal(why)
+    raise_for(lent_fault(facts, state, frame, new))
     return with_lent(facts, state, draft, new, rng)
 
 

@@ -21,7 +21,7 @@ from .lending import lend
 from .orders import gathered, moved
 from .privates import drawn, mended, slots_for, spread
 from .rooms import held, own_tiles, tile_bits
-from .skeletons import NoProposal, Rank, SkeletonDraft, tile_loops
+from .skeletons import NoProposal, Rank, SkeletonDraft, chosen, raise_for, tile_loops
 from .state import Own, Segment, State, below_anchored, covers_of, frame_of, joined, products, replaced, tidy
 
 Shared = Callable[[Facts, State, Random], State]
@@ -47,9 +47,7 @@ def proposed(facts: Facts, state: State, rng: Random, shared: float, einsum: int
         found = rng.choices(*PRIVATE)[0](facts, state, rng.randrange(facts.count) if einsum is None else einsum, rng)
     if found == state:
         raise NoProposal("no change")
-    why = whole_fault(facts.in_order(found.sequence), found)
-    if why is not None:
-        raise NoProposal(why)
+    raise_for(whole_fault(facts.in_order(found.sequence), found))
     return found
 
 
@@ -60,9 +58,7 @@ def _changed(facts: Facts, state: State, i: int, own: Own | None) -> State:
     if own is None:
         raise NoProposal("no privates")
     found = state.with_own(i, recovered(facts, state, i, tidy(facts, below_anchored(facts, own))))
-    why = path_fault(facts, found, i)
-    if why is not None:
-        raise NoProposal(why)
+    raise_for(path_fault(facts, found, i))
     return found
 
 
@@ -103,9 +99,7 @@ def order(facts: Facts, state: State, i: int, rng: Random) -> State:
     """A loop goes elsewhere in its segment."""
     own = state.owns[i]
     places = [at for at, segment in enumerate(own.segments[:-1]) if len(segment) > 1]
-    if not places:
-        raise NoProposal("nothing to move")
-    at = rng.choice(places)
+    at = chosen(places, rng)
     segment = list(own.segments[at])
     loop = segment.pop(rng.randrange(len(segment)))
     segment.insert(rng.randint(0, len(segment)), loop)
@@ -117,9 +111,7 @@ def toggle(facts: Facts, state: State, i: int, rng: Random) -> State:
     """An own store comes or goes; a new one divides the segment that it enters."""
     own = state.owns[i]
     options = [one for one in facts.owns(i, own.unit) if one not in {r[:2] for r in own.raised}]
-    if not options:
-        raise NoProposal("nothing to move")
-    memory, tensor = rng.choice(options)
+    memory, tensor = chosen(options, rng)
     return _toggled(facts, state, i, memory, tensor, rng)
 
 
@@ -161,9 +153,7 @@ def spatial(facts: Facts, state: State, i: int, rng: Random) -> State:
 def exchange(facts: Facts, state: State, i: int, rng: Random) -> State:
     """A private spatial loop and a temporal one swap some trips."""
     own = state.owns[i]
-    if not own.spatial:
-        raise NoProposal("nothing to move")
-    axis, v, n = rng.choice(own.spatial)
+    axis, v, n = chosen(own.spatial, rng)
     some = rng.choice(primes(n))
     rest = tuple((a, w, m // some if (a, w) == (axis, v) else m) for a, w, m in own.spatial)
     takers = [w for w in facts.einsums[i].variables if facts.takes(i, axis, w)]
@@ -189,18 +179,14 @@ def lift(facts: Facts, state: State, i: int, rng: Random) -> State:
         if at < len(own.stores) and rng.random() < 0.5:
             segments = (*own.segments[: at + 1], (), *own.segments[at + 1 :])
         return _changed(facts, state, i, replaced(own, raised=rest, stores=stores, segments=segments))
-    if not own.stores:
-        raise NoProposal("nothing to move")
-    return _lifted(facts, state, i, rng.randrange(len(own.stores)), rng)
+    return _lifted(facts, state, i, chosen(range(len(own.stores)), rng), rng)
 
 
 def _lifted(facts: Facts, state: State, i: int, at: int, rng: Random) -> State:
     own = state.owns[i]
     memory, tensor = own.stores[at]
     slots = slots_for(facts, state, i, memory, tensor)
-    if not slots:
-        raise NoProposal("place of a store")
-    return raised_at(facts, state, i, at, rng.choice(slots))
+    return raised_at(facts, state, i, at, chosen(slots, rng, "place of a store"))
 
 
 def raised_at(facts: Facts, state: State, i: int, at: int, slot: tuple[int, bool]) -> State:
@@ -216,9 +202,7 @@ def exchange_stores(facts: Facts, state: State, i: int, rng: Random) -> State:
     """Two neighbouring stores of one memory change places."""
     own = state.owns[i]
     pairs = [at for at in range(len(own.stores) - 1) if own.stores[at][0] == own.stores[at + 1][0]]
-    if not pairs:
-        raise NoProposal("nothing to move")
-    at = rng.choice(pairs)
+    at = chosen(pairs, rng)
     stores = list(own.stores)
     stores[at], stores[at + 1] = stores[at + 1], stores[at]
     return _changed(facts, state, i, replaced(own, stores=tuple(stores)))
@@ -227,9 +211,7 @@ def exchange_stores(facts: Facts, state: State, i: int, rng: Random) -> State:
 def unit(facts: Facts, state: State, i: int, rng: Random) -> State:
     """Another compute unit, with the privates mended."""
     others = [name for name in facts.units[i] if name != state.owns[i].unit]
-    if not others:
-        raise NoProposal("nothing to move")
-    state = state.with_own(i, replaced(state.owns[i], unit=rng.choice(others)))
+    state = state.with_own(i, replaced(state.owns[i], unit=chosen(others, rng)))
     return spatial(facts, state, i, rng)
 
 
@@ -251,19 +233,11 @@ def together(facts: Facts, state: State, i: int, rng: Random) -> State:
 # -- skeletons ---------------------------------------------------------------------------------------------------
 
 
-def _floating(facts: Facts, rng: Random) -> int:
-    if not facts.floating:
-        raise NoProposal("nothing to move")
-    return rng.randrange(len(facts.floating))
-
-
 def home(facts: Facts, state: State, rng: Random) -> State:
     """Another home for a tensor, with loops that make its tile fit; or out again."""
-    number = _floating(facts, rng)
+    number = chosen(range(len(facts.floating)), rng)
     homes = [m for m in facts.floating[number].homes if m != state.homes[number]]
-    if not homes:
-        raise NoProposal("nothing to move")
-    memory = rng.choice(homes)
+    memory = chosen(homes, rng)
     if facts.free and memory and rng.random() < 0.5:
         facts, state = gathered(facts, state, number, rng)
     if memory == 0 or rng.random() < 0.1:
@@ -276,7 +250,7 @@ def home(facts: Facts, state: State, rng: Random) -> State:
 
 def refuse(facts: Facts, state: State, rng: Random) -> State:
     """Other loops for a tensor that is at home."""
-    number = _floating(facts, rng)
+    number = chosen(range(len(facts.floating)), rng)
     if state.homes[number] == 0:
         raise NoProposal("nothing to move")
     found = bring_home(facts, state, number, state.homes[number], rng.choice(PARTS), rng)
@@ -312,12 +286,10 @@ def adopt(facts: Facts, state: State, rng: Random) -> State:
 
     Its other Einsums take them over at once: one by one they would have other instances, and no room for the tile.
     """
-    number = _floating(facts, rng)
+    number = chosen(range(len(facts.floating)), rng)
     tensor = facts.floating[number]
     homes = [m for m in tensor.homes if m]
-    if not homes:
-        raise NoProposal("nothing to move")
-    memory, user = rng.choice(homes), rng.choice(tensor.users)
+    memory, user = chosen(homes, rng), rng.choice(tensor.users)
     own = state.owns[user]
     mine = [*state.shared[user], *((v, n, None) for segment in own.segments for v, n in segment)]
     mine += [(v, n, axis) for axis, v, n in own.spatial if facts.axis_place[axis] < facts.place[memory]]
@@ -371,7 +343,7 @@ def _lifted_all(facts: Facts, state: State, number: int, rng: Random) -> State:
 
 def depth(facts: Facts, state: State, rng: Random) -> State:
     """The backing store of a tensor stands below one shared loop more, or less."""
-    number = _floating(facts, rng)
+    number = chosen(range(len(facts.floating)), rng)
     if state.homes[number] == 0:
         raise NoProposal("nothing to move")
     draft = SkeletonDraft(facts, state)
@@ -507,9 +479,7 @@ def axis(facts: Facts, state: State, rng: Random) -> State:
 def _shared_loop(facts: Facts, state: State, rng: Random) -> tuple[int, int, int]:
     """(first, last, level) of a run below a shared loop."""
     having = [i for i, loops in enumerate(state.shared) if loops]
-    if not having:
-        raise NoProposal("nothing to move")
-    i = rng.choice(having)
+    i = chosen(having, rng)
     level = rng.randrange(len(state.shared[i]))
     return (*frame_of(facts, state).run(i, level + 1), level)
 

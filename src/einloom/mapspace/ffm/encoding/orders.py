@@ -8,7 +8,7 @@ from __future__ import annotations
 from random import Random
 
 from .facts import Facts
-from .skeletons import NoProposal, SkeletonDraft
+from .skeletons import NoProposal, SkeletonDraft, chosen
 from .state import State, frame_of
 
 
@@ -39,9 +39,7 @@ def moved(facts: Facts, state: State, rng: Random) -> State:
     while high < facts.count - 1 and not any(facts.before(i, high + 1) for i in range(first, last + 1)):
         high += 1
     places = [at for at in range(low, high - (last - first) + 1) if at != first]
-    if not places:
-        raise NoProposal("nothing to move")
-    at, some = rng.choice(places), list(range(first, last + 1))
+    at, some = chosen(places, rng), list(range(first, last + 1))
     rest = [i for i in range(facts.count) if not first <= i <= last]
     return in_sequence(facts, state, [*rest[:at], *some, *rest[at:]], rng)[1]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd
 from random import Random
+from typing import TypeVar
 
 from ...divisors import divisors
 from .checks import path_fault, skeleton_fault
@@ -17,10 +19,24 @@ from .state import Frame, KnownPath, Lent, SharedLoop, State, frame_of, path_of,
 
 MOST_LOOPS = 3
 Rank = tuple[int, int, str | None]  # (rank of a tensor, trips, axis)
+Option = TypeVar("Option")
 
 
 class NoProposal(Exception):
     """A proposal that is no state; the rule's name is its text."""
+
+
+def raise_for(broken: str | None) -> None:
+    """Raise NoProposal if a rule is broken."""
+    if broken is not None:
+        raise NoProposal(broken)
+
+
+def chosen(options: Sequence[Option], rng: Random, broken: str = "nothing to move") -> Option:
+    """One of the options at random. Raises NoProposal if there is none."""
+    if not options:
+        raise NoProposal(broken)
+    return rng.choice(options)
 
 
 class SkeletonDraft:
@@ -70,9 +86,7 @@ class SkeletonDraft:
         paths: list[KnownPath | None] = [None] * facts.count
         known: dict[str, object] = {"frame": frame, "paths": paths}
         state = State(frame.homes, frame.depths, shared, tuple(self.owns), facts.sequence, lent, groups, known)
-        broken = skeleton_fault(facts, state)
-        if broken is not None:
-            raise NoProposal(broken)
+        raise_for(skeleton_fault(facts, state))
         changed = []
         for i, own in enumerate(state.owns):
             same = own is self.old.owns[i] and not own.raised and state.shared[i] == self.old.shared[i]
@@ -86,9 +100,7 @@ class SkeletonDraft:
                 raise NoProposal("no privates")
             state = mended
         for i in changed:
-            broken = path_fault(facts, state, i)
-            if broken is not None:
-                raise NoProposal(broken)
+            raise_for(path_fault(facts, state, i))
         return state
 
     def _kept(self, bare: Frame, shared: tuple[tuple[SharedLoop, ...], ...]) -> tuple[Lent, ...]:
