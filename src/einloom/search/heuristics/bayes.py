@@ -12,7 +12,7 @@ import numpy as np
 from ...dataclass import dataclass
 from ...mapspace.ffm.encoding import NoProposal, State
 from ...mapspace.ffm.encoding.rooms import tile_bits
-from ...mapspace.ffm.encoding.state import covers_of
+from ...mapspace.ffm.encoding.state import left_below
 from ..method import Watcher
 from .gaussian_process import Floats, GaussianProcess
 from .points import INFINITE, Points, Valued
@@ -129,9 +129,7 @@ def features(points: Points, state: State) -> Floats:
     facts, row = points.encoding.of(state), list[float]()
     for number, tensor in enumerate(facts.floating):
         home, depth, user = state.homes[number], state.depths[number], tensor.users[0]
-        extents = covers_of(facts, state.owns[user], user)
-        for v, n, _ in state.shared[user][:depth]:
-            extents[v] //= n
+        extents = left_below(facts, state, user, depth)
         row += [float(home), float(depth), log2(max(1, tile_bits(facts, user, home, tensor.name, extents)))]
     for own in (own for _, own in sorted(zip(facts.label, state.owns, strict=True), key=itemgetter(0))):
         trips = [log2(n) for segment in own.segments[:-1] for _, n in segment]

@@ -22,7 +22,7 @@ from .orders import gathered, moved
 from .privates import drawn, mended, slots_for, spread
 from .rooms import held, own_tiles, tile_bits
 from .skeletons import NoProposal, Rank, SkeletonDraft, chosen, raise_for, tile_loops
-from .state import Own, Segment, State, below_anchored, covers_of, frame_of, joined, products, replaced, tidy
+from .state import Own, Segment, State, below_anchored, frame_of, joined, left_below, products, replaced, tidy
 
 Shared = Callable[[Facts, State, Random], State]
 Private = Callable[[Facts, State, int, Random], State]
@@ -365,7 +365,7 @@ def trips(facts: Facts, state: State, rng: Random) -> State:
         new = n // some if rng.random() < 0.7 else rng.choice(divisors(n)[:-1])
     else:
         v = state.shared[first][level][0]
-        rest = covers_of(facts, state.owns[first], first)[v] // prod(m for w, m, _ in state.shared[first] if w == v)
+        rest = left_below(facts, state, first)[v]
         if rest < 2:
             raise NoProposal("shared trips")
         new = n * (rng.choice(primes(rest)) if rng.random() < 0.7 else rng.choice(divisors(rest)[1:]))
@@ -429,7 +429,7 @@ def insert(facts: Facts, state: State, rng: Random) -> State:
     number = rng.choice(inside)
     user = facts.floating[number].users[0]
     v = rng.choice(facts.einsums[user].variables)
-    rest = covers_of(facts, state.owns[user], user)[v] // prod(m for w, m, _ in state.shared[user] if w == v)
+    rest = left_below(facts, state, user)[v]
     if facts.simple_rank(user, facts.floating[number].name, v) is None or rest < 2:
         raise NoProposal("loop not of the tensor")
     loop = (v, rng.choice(divisors(rest)[1:]), None)

@@ -14,7 +14,7 @@ from ....cost.traffic.paths import paths
 from ....dataclass import dataclass
 from ....workload.einsum import Index
 from .facts import Facts
-from .state import Frame, State, covers_of, frame_of, path_of
+from .state import Frame, State, frame_of, left_below, path_of
 from .trees import decode
 
 
@@ -90,31 +90,21 @@ def held(facts: Facts, state: State) -> list[LiveTile]:
     """Every tile in a memory of limited size, but for those of private branches, which `own_bits` sums up."""
     frame = frame_of(facts, state)
     found: list[LiveTile] = []
-    for number in range(len(facts.floating)):
-        memory = state.homes[number]
+    for tensor, memory, depth in zip(facts.floating, state.homes, state.depths, strict=True):
         if facts.memories[memory].size is not None:
-            found.append(_backing(facts, state, frame, number))
+            found.append(_backing(facts, state, frame, tensor.name, memory, depth))
     for name, memory in facts.fixed.items():
         if (memory == 0 or name in facts.anchored) and facts.memories[memory].size is not None:
-            users = facts.users[name]
-            found.append(_whole(facts, frame, state, name, users[0], users[-1], memory))
+            found.append(_backing(facts, state, frame, name, memory, 0))
     for i in range(facts.count):
         found.extend(_raised(facts, state, frame, i))
     for one in state.lent:
-        memory, tensor, level, _, first = one
+        memory, lent, level, _, first = one
         if facts.memories[memory].size is not None:
-            bits = tile_bits(facts, first, memory, tensor, _extents(facts, state, first, level))
+            bits = tile_bits(facts, first, memory, lent, _extents(facts, state, first, level))
             span = _alive(state, frame, first, frame.served(one)[-1], level)
-            found.append(LiveTile(memory, bits, *span, tensor, None, True))
+            found.append(LiveTile(memory, bits, *span, lent, None, True))
     return found
-
-
-def _whole(facts: Facts, frame: Frame, state: State, name: str, first: int, last: int, memory: int = 0) -> LiveTile:
-    """A tensor that the outermost memory backs, or that is persistent."""
-    bits = backing_bits(facts, memory, name, facts.extents)
-    if facts.workload.tensor(name).persistent:
-        return LiveTile(memory, bits * facts.workload.repeat, 0, facts.count - 1, name, None, False)
-    return LiveTile(0, bits, *_alive(state, frame, first, last, 0), name, None, False)
 
 
 def _alive(state: State, frame: Frame, first: int, last: int, level: int) -> tuple[int, int]:
@@ -129,22 +119,18 @@ def _alive(state: State, frame: Frame, first: int, last: int, level: int) -> tup
     return start, stop
 
 
-def _backing(facts: Facts, state: State, frame: Frame, number: int) -> LiveTile:
-    tensor, memory, depth = facts.floating[number], state.homes[number], state.depths[number]
-    first, last = tensor.users[0], tensor.users[-1]
-    if memory == 0:
-        return _whole(facts, frame, state, tensor.name, first, last)
-    bits = backing_bits(facts, memory, tensor.name, _extents(facts, state, first, depth))
-    if tensor.persistent:
-        return LiveTile(memory, bits * facts.workload.repeat, 0, facts.count - 1, tensor.name, None, False)
-    return LiveTile(memory, bits, *_alive(state, frame, first, last, depth), tensor.name, None, False)
+def _backing(facts: Facts, state: State, frame: Frame, tensor: str, memory: int, depth: int) -> LiveTile:
+    """The tile in a backing store below so many shared loops; that of a persistent tensor is always alive."""
+    first, last = facts.users[tensor][0], facts.users[tensor][-1]
+    bits = backing_bits(facts, memory, tensor, _extents(facts, state, first, depth))
+    if facts.workload.tensor(tensor).persistent:
+        return LiveTile(memory, bits * facts.workload.repeat, 0, facts.count - 1, tensor, None, False)
+    return LiveTile(memory, bits, *_alive(state, frame, first, last, depth), tensor, None, False)
 
 
 def _extents(facts: Facts, state: State, i: int, level: int) -> dict[str, int]:
     """Extents of the variables of Einsum i below its `level` outermost shared loops."""
-    found = covers_of(facts, state.owns[i], i)
-    for variable, trips, _ in state.shared[i][:level]:
-        found[variable] //= trips
+    found = left_below(facts, state, i, level)
     return _at_most_whole(facts, state, i, found) if state.owns[i].covers else found
 
 
@@ -196,9 +182,7 @@ def own_bits(facts: Facts, state: State, i: int) -> tuple[int, ...]:
 def own_tiles(facts: Facts, state: State, i: int) -> Iterator[tuple[int, str, dict[str, int]]]:
     """(memory, tensor, extents below) of every store in the branch of Einsum i."""
     own = state.owns[i]
-    extents = covers_of(facts, own, i)
-    for variable, trips, _ in state.shared[i]:
-        extents[variable] //= trips
+    extents = left_below(facts, state, i)
     waiting = list(own.spatial)
     for (memory, tensor), segment in zip(own.stores, own.segments, strict=False):
         for variable, trips in segment:

@@ -356,6 +356,14 @@ def covers_of(facts: Facts, own: Own, i: int) -> dict[str, int]:
     return facts.full[i] | dict(own.covers)
 
 
+def left_below(facts: Facts, state: State, i: int, level: int | None = None) -> dict[str, int]:
+    """What is left of each variable of Einsum i below its `level` outermost shared loops, or below all of them."""
+    found = covers_of(facts, state.owns[i], i)
+    for variable, trips, _ in state.shared[i][:level]:
+        found[variable] //= trips
+    return found
+
+
 def products(loops: Iterable[tuple[Key, int]]) -> dict[Key, int]:
     """All trips of each variable, or rank, together, in the order of their first loops."""
     found: dict[Key, int] = {}
