@@ -19,12 +19,7 @@ def lend(facts: Facts, state: State, rng: Random) -> State:
     tensor = rng.choice(list(facts.lendable))
     i = rng.choice(list(facts.lendable[tensor]))
     frame = frame_of(facts, state)
-    places = [
-        (level, below)
-        for level in range(len(state.shared[i]) + 1)
-        for below in (False, True)
-        if frame.stands(i, level, below)
-    ]
+    places = frame.places(i)
     memories = [m for m, t in facts.owns(i, state.owns[i].unit) if t == tensor]
     if not places or not memories:
         raise NoProposal("place of a store")

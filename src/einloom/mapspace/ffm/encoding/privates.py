@@ -308,17 +308,14 @@ def slots_for(facts: Facts, state: State, i: int, memory: int, tensor: str) -> l
     backed = [(depth, below, state.homes[n]) for n, depth, below in frame.backings[i]]
     backed += [(depth, below, m) for m, _, depth, below, _ in frame.lents[i]]
     found = []
-    for level in range(len(state.shared[i]) + 1):
-        for below in (False, True):
-            if not frame.stands(i, level, below):
-                continue
-            first, last = frame.run(i, level + below)
-            alone = not any(tensor in facts.tensors[j] for j in range(first, last + 1) if j != i)
-            outer = all(m <= memory for depth, under, m in backed if (depth, under) < (level, below))
-            inner = all(m >= memory for depth, under, m in backed if (depth, under) > (level, below))
-            loose = level == 0 or facts.anchored.get(tensor) != memory
-            if alone and outer and inner and loose:
-                found.append((level, below))
+    for level, below in frame.places(i):
+        first, last = frame.run(i, level + below)
+        alone = not any(tensor in facts.tensors[j] for j in range(first, last + 1) if j != i)
+        outer = all(m <= memory for depth, under, m in backed if (depth, under) < (level, below))
+        inner = all(m >= memory for depth, under, m in backed if (depth, under) > (level, below))
+        loose = level == 0 or facts.anchored.get(tensor) != memory
+        if alone and outer and inner and loose:
+            found.append((level, below))
     return found
 
 

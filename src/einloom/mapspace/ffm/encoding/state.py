@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, product
 from typing import Any, TypeVar
 
 from ....dataclass import dataclass
@@ -149,6 +149,11 @@ class Frame:
         first, last = self.run(i, level + below)
         return first < last
 
+    def places(self, i: int) -> list[tuple[int, bool]]:
+        """(shared loops above, below the split there) wherever there is such a place over Einsum i."""
+        every = product(range(self.lengths[i] + 1), (False, True))
+        return [(level, below) for level, below in every if self.stands(i, level, below)]
+
     def served(self, one: Lent) -> list[int]:
         """The Einsums that a store for several of them serves, ascending."""
         _, tensor, level, below, i = one
@@ -201,6 +206,15 @@ class Frame:
                 found[user].append((number, depth, below))
         return found
 
+    def placed(self, i: int, raised: tuple[Raised, ...]) -> dict[tuple[int, bool], list[tuple[int, str]]]:
+        """(shared loops above, below the split there) -> (memory, tensor) of stores above the branch of Einsum i."""
+        found: dict[tuple[int, bool], list[tuple[int, str]]] = {}
+        for number, depth, below in self.backings[i]:
+            found.setdefault((depth, below), []).append((self.homes[number], self.facts.floating[number].name))
+        for memory, tensor, depth, below in (*raised, *(one[:4] for one in self.lents[i])):
+            found.setdefault((depth, below), []).append((memory, tensor))
+        return found
+
 
 def frame_of(facts: Facts, state: State) -> Frame:
     """The frame of a state, found once."""
@@ -240,21 +254,17 @@ def word(facts: Facts, state: State, i: int) -> Word:
 
 def _word(facts: Facts, state: State, i: int) -> Word:
     frame, own = frame_of(facts, state), state.owns[i]
-    placed: dict[tuple[int, bool], list[tuple[int, str]]] = {}
-    for number, depth, below in frame.backings[i]:
-        placed.setdefault((depth, below), []).append((state.homes[number], facts.floating[number].name))
-    for memory, tensor, depth, below in (*own.raised, *(one[:4] for one in frame.lents[i])):
-        placed.setdefault((depth, below), []).append((memory, tensor))
+    placed = frame.placed(i, own.raised)
     outer = [t for t in facts.tensors[i] if facts.fixed.get(t) == 0 or _backed_outside(facts, state, t)]
     items: list[Item] = [("store", 0, tuple(sorted(outer, key=facts.order.__getitem__)))] if outer else []
     loops = state.shared[i]
     for level in range(len(loops) + 1):
         if (level, False) in placed:
-            items += _block(facts, placed[level, False])
+            items += block_of(facts, placed[level, False])
         if frame.parted(i, level):
             items.append(SPLIT)
             if level < len(loops) and (level, True) in placed:
-                items += _block(facts, placed[level, True])
+                items += block_of(facts, placed[level, True])
         if level < len(loops):
             variable, trips, axis = loops[level]
             items.append(("for", variable, trips) if axis is None else ("par", axis, variable, trips))
@@ -265,7 +275,8 @@ def _backed_outside(facts: Facts, state: State, tensor: str) -> bool:
     return tensor in facts.floats and state.homes[facts.floats[tensor]] == 0
 
 
-def _block(facts: Facts, stores: list[tuple[int, str]]) -> list[Item]:
+def block_of(facts: Facts, stores: list[tuple[int, str]]) -> list[Item]:
+    """The stores of one place, memory by memory."""
     if len(stores) == 1:
         return [("store", stores[0][0], (stores[0][1],))]
     tensors: dict[int, list[str]] = {}
@@ -289,7 +300,7 @@ def branch_items(facts: Facts, own: Own, i: int) -> list[Item]:
         ready = [one for one in waiting if facts.axis_place[one[0]] < facts.place[memory]] if waiting else ()
         if segment or ready:
             if block:
-                found += _block(facts, block)
+                found += block_of(facts, block)
                 block = []
             found += [("for", v, n) for v, n in segment]
             if ready:
@@ -297,7 +308,7 @@ def branch_items(facts: Facts, own: Own, i: int) -> list[Item]:
                 waiting = [one for one in waiting if one not in ready]
         block.append((memory, tensor))
     if block:
-        found += _block(facts, block)
+        found += block_of(facts, block)
     late = {v for _, v, _ in waiting} & dict(own.covers).keys()
     late = late & facts.windows(i) if late else late
     found += [("for", v, n) for v, n in own.segments[-1] if v not in late]

@@ -9,7 +9,7 @@ from ....mapping.extents import Trail, addressed_paths, tile_of
 from ....mapping.legality.concurrency import concurrent
 from ....mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, einsums_below
 from .facts import Facts
-from .state import Frame, Group, Lent, Own, Raised, Segment, SharedLoop, State, branch_items, frame_of, tidy
+from .state import Frame, Group, Lent, Own, Raised, Segment, SharedLoop, State, block_of, branch_items, frame_of, tidy
 
 
 def decode(facts: Facts, state: State) -> Mapping:
@@ -27,13 +27,7 @@ def decode(facts: Facts, state: State) -> Mapping:
 class _Builder:
     def __init__(self, facts: Facts, state: State, frame: Frame) -> None:
         self.facts, self.state, self.frame = facts, state, frame
-        self.placed: dict[tuple[int, bool, int], set[tuple[int, str]]] = {}
-        for i in range(facts.count):
-            for number, depth, below in frame.backings[i]:
-                key = depth, below, i
-                self.placed.setdefault(key, set()).add((state.homes[number], facts.floating[number].name))
-            for memory, tensor, depth, below in (*state.owns[i].raised, *(one[:4] for one in frame.lents[i])):
-                self.placed.setdefault((depth, below, i), set()).add((memory, tensor))
+        self.placed = [frame.placed(i, own.raised) for i, own in enumerate(state.owns)]
 
     def nest(self, first: int, last: int, level: int) -> Nest:
         """The Einsums from `first` to `last` below their `level` outermost shared loops."""
@@ -68,13 +62,8 @@ class _Builder:
         return Loop(binds, trips, tile, axis)
 
     def stores(self, first: int, last: int, level: int, below: bool) -> list[Node]:
-        found: set[tuple[int, str]] = set()
-        for i in range(first, last + 1):
-            found |= self.placed.get((level, below, i), set())
-        return [self.store(m, [t for n, t in found if n == m]) for m in sorted({m for m, _ in found})]
-
-    def store(self, memory: int, tensors: list[str]) -> Store:
-        return Store(self.facts.memories[memory].name, tuple(sorted(tensors, key=self.facts.order.__getitem__)))
+        found = {one for placed in self.placed[first : last + 1] for one in placed.get((level, below), ())}
+        return [Store(self.facts.memories[m].name, tensors) for _, m, tensors in block_of(self.facts, list(found))]
 
     def own(self, i: int) -> Nest:
         own = self.state.owns[i]
@@ -98,13 +87,9 @@ def nodes_of(facts: Facts, i: int, items: tuple[tuple[object, ...], ...]) -> Nes
         match item:
             case ("store", int(memory), tuple(tensors)):
                 nodes.append(Store(facts.memories[memory].name, tensors))
-            case ("for", str(variable), int(trips)):
-                nodes.append(
-                    Loop(((name, variable),), trips, _tile(facts, variable, trips, covers.pop(variable, None)))
-                )
-            case ("par", str(axis), str(variable), int(trips)):
+            case ("for" | "par", *axis, str(variable), int(trips)):
                 tile = _tile(facts, variable, trips, covers.pop(variable, None))
-                nodes.append(Loop(((name, variable),), trips, tile, axis))
+                nodes.append(Loop(((name, variable),), trips, tile, str(axis[0]) if axis else None))
             case ("split",):
                 rest = (*items[at + 1 : -1], (*items[-1][:2], tuple(covers.items())))
                 return (*nodes, Split("sequential", (nodes_of(facts, i, rest),)))
