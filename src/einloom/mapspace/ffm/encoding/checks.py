@@ -17,7 +17,7 @@ from .covers import Chain, busiest_work, uneven_fault
 from .facts import Facts
 from .group_rules import group_fault, whole_fault
 from .lent_stores import lent_fault, lent_path_fault
-from .state import Frame, Item, State, Word, frame_of, path_of
+from .state import Frame, Item, State, Word, backings_of, frame_of, path_of
 from .trees import nodes_of
 
 _NOTHING = frozenset[str]()
@@ -323,14 +323,8 @@ def _spatial(facts: Facts, i: int, mine: Word, unit: str | None) -> Iterator[str
 
 def _backs_below(facts: Facts, i: int, mine: Word, at: int, axis: str) -> bool:
     """True if a backing store inside the axis stands below."""
-    seen: set[object] = set()
-    for place, item in enumerate(mine):
-        match item:
-            case ("store", int(memory), tuple(tensors)):
-                if place > at and facts.place[memory] > facts.axis_place[axis] and set(tensors) - seen:
-                    return True
-                seen |= set(tensors)
-    return False
+    inside = facts.axis_place[axis]
+    return any(new and place > at and facts.place[memory] > inside for place, memory, new in backings_of(mine))
 
 
 def _parts(facts: Facts, i: int, mine: Word) -> Iterator[str]:
@@ -346,21 +340,12 @@ def _parts(facts: Facts, i: int, mine: Word) -> Iterator[str]:
 def _fused(facts: Facts, i: int, mine: Word) -> Iterator[str]:
     """At most so many fused loops (rule 9), and of each variable (rule 4)."""
     most, again = facts.mapspace.max_fused_loops, facts.mapspace.max_fused_loops_per_rank_variable
-    seen: set[object] = set()
-    loops: list[object] = []
-    fused = 0
-    for item in mine:
-        match item:
-            case ("store", int(memory), tuple(tensors)):
-                new = set(tensors) - seen
-                seen |= new
-                if memory > 0 and any(t in facts.workload.intermediates for t in new):
-                    fused = len(loops)
-            case ("for", variable, _):
-                loops.append(variable)
-    if most is not None and fused > most:
+    between = facts.workload.intermediates
+    inner = (at for at, memory, new in backings_of(mine) if memory > 0 and not new.isdisjoint(between))
+    loops = [item[1] for item in mine[: max(inner, default=0)] if item[0] == "for"]
+    if most is not None and len(loops) > most:
         yield "fused loops"
-    if max(Counter(loops[:fused]).values(), default=0) > again:
+    if max(Counter(loops).values(), default=0) > again:
         yield "fused loops of a rank"
 
 

@@ -6,7 +6,7 @@ Comes in: a state. Goes out: why a store for several Einsums in it is none of th
 from __future__ import annotations
 
 from .facts import Facts
-from .state import Frame, Lent, State, Word, frame_of, word
+from .state import Frame, Lent, State, Word, backings_of, frame_of, word
 
 
 def lent_fault(facts: Facts, state: State, frame: Frame, one: Lent) -> str | None:
@@ -47,30 +47,23 @@ def lent_path_fault(facts: Facts, state: State, i: int) -> str | None:
 def _beside(mine: Word, at: int, memory: int) -> bool:
     """True if a store of another inner memory stands between the one at this place and the loop above, or a backing
     store of one between it and the loop below."""
+    backed = {at: new for at, _, new in backings_of(mine)}
     for places, backing in ((range(at - 1, -1, -1), False), (range(at + 1, len(mine)), True)):
         for j in places:
             if mine[j][0] in ("for", "par"):
                 break
-            if mine[j][0] == "store" and mine[j][1] not in (0, memory) and (not backing or _new(mine, j)):
+            if mine[j][0] == "store" and mine[j][1] not in (0, memory) and (not backing or backed[j]):
                 return True
     return False
 
 
-def _new(mine: Word, at: int) -> set[str]:
-    """The tensors that the store at this place backs."""
-    above = {tensor for item in mine[:at] if item[0] == "store" for tensor in item[2]}
-    return set(mine[at][2]) - above
-
-
 def _fused(facts: Facts, mine: Word, at: int, memory: int) -> bool:
     """True if an intermediate is backed below, or in one block with the store, in its memory or further in."""
-    for j, item in enumerate(mine):
-        if item[0] != "store" or item[1] == 0 or facts.place[item[1]] < facts.place[memory]:
-            continue
-        near = j >= at or all(other[0] == "store" for other in mine[j:at])
-        if near and any(tensor in facts.workload.intermediates for tensor in _new(mine, j)):
-            return True
-    return False
+    return any(
+        inner > 0 and facts.place[inner] >= facts.place[memory] and all(item[0] == "store" for item in mine[j:at])
+        for j, inner, new in backings_of(mine)
+        if not new.isdisjoint(facts.workload.intermediates)
+    )
 
 
 def keeps_rules(facts: Facts, state: State, one: Lent) -> bool:

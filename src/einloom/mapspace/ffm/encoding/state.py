@@ -275,6 +275,15 @@ def _backed_outside(facts: Facts, state: State, tensor: str) -> bool:
     return tensor in facts.floats and state.homes[facts.floats[tensor]] == 0
 
 
+def backings_of(mine: Word) -> Iterator[tuple[int, int, frozenset[str]]]:
+    """(place on the path, memory, tensors that it backs) of every store, from the outside in."""
+    seen = frozenset[str]()
+    for at, item in enumerate(mine):
+        if item[0] == "store":
+            yield at, item[1], seen.union(item[2]) - seen
+            seen = seen.union(item[2])
+
+
 def block_of(facts: Facts, stores: list[tuple[int, str]]) -> list[Item]:
     """The stores of one place, memory by memory."""
     if len(stores) == 1:
