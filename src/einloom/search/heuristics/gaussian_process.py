@@ -37,7 +37,8 @@ class GaussianProcess:
         """Enter one more point."""
         n = self.count
         if n == len(self._values):
-            self._grow(2 * n + 8)
+            self._rows = np.pad(self._rows, ((0, n + 8), (0, 0)))
+            self._values, self._inverse = np.pad(self._values, (0, n + 8)), np.pad(self._inverse, (0, n + 8))
         scaled = row / self._scale
         near = self._near(scaled[None])[0]
         across = _times(self._inverse[:n, :n], near)
@@ -46,14 +47,6 @@ class GaussianProcess:
         self._inverse[n, n] = 1 / rest
         self._rows[n], self._values[n] = scaled, value
         self.count = n + 1
-
-    def _grow(self, room: int) -> None:
-        """Room for so many points."""
-        n = self.count
-        old = self._rows[:n], self._values[:n], self._inverse[:n, :n]
-        self._rows, self._values = np.zeros((room, self._rows.shape[1])), np.zeros(room)
-        self._inverse = np.zeros((room, room))
-        self._rows[:n], self._values[:n], self._inverse[:n, :n] = old
 
     def _near(self, scaled: Floats) -> Floats:
         """The kernel between these rows, divided by their scale, and all known points: [rows, points]."""
