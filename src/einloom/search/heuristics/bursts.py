@@ -138,7 +138,10 @@ class Bursts:
             whole = np.array([self.facts.extents[v] for v in tables.variables])
             uneven_kernel.price(items, len(items), tables.tables, whole, total, tables.flows, kept, tables.out)
         else:
-            kernel.price_path(items, tables.tables, tables.flows, tables.out)
+            t = tables
+            kernel.price(
+                items, len(items), t.rel, t.values, t.written, t.joined, t.width, t.mem, t.scal, t.flows, t.out
+            )
         energy, latency, traffic = tables.out.tolist()
         return energy, latency, traffic
 

@@ -113,15 +113,6 @@ def summed(flows: Any, done: float, mem: Any, scal: Any, out: Any) -> None:
 
 
 @machine_code
-def price_path(items: Any, tables: Any, flows: Any, out: Any) -> None:
-    """`price` of all items, with the tables of the path's Einsum."""
-    price(
-        items, items.shape[0], tables.rel, tables.values, tables.written, tables.joined, tables.width, tables.mem,
-        tables.scal, flows, out,
-    )  # fmt: skip
-
-
-@machine_code
 def _together(items: Any, count: int) -> bool:
     """True if the innermost stores of all tensors of a path are in one memory: then a copy moves nothing further in."""
     seen, memory = 0, -1
