@@ -56,13 +56,13 @@ class Bayes(StateMethod):
     def _chosen(self, points: Points, known: _Trials, rng: Random) -> State | None:
         """The next trial; None if nothing can be drawn."""
         if len(known.all) < self.first:
-            return _drawn(points, rng)
+            return points.drawn(rng)
         process = known.process()
         pool = [_near(points, known.best[1], rng) for _ in range(self.pool // 2)]
         pool += [_near(points, known.all[rng.choice(known.members)][1], rng) for _ in range(self.pool - len(pool))]
         states = [state for state in pool if state is not None]
         if not states:
-            return _drawn(points, rng)
+            return points.drawn(rng)
         return states[int(np.argmax(process.improvement(np.array([features(points, state) for state in states]))))]
 
 
@@ -101,15 +101,6 @@ class _Trials:
 
 def _logarithm(value: float) -> float:
     return log(max(value, 1e-300))
-
-
-def _drawn(points: Points, rng: Random) -> State | None:
-    for _ in range(100):
-        points.evaluator.checkpoint()
-        state = points.encoding.sample(rng)
-        if state is not None:
-            return state
-    return None
 
 
 def _near(points: Points, state: State, rng: Random) -> State | None:

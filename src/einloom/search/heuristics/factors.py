@@ -16,7 +16,7 @@ from ...mapspace.divisors import divisors
 from ...mapspace.ffm.encoding import State
 from ...mapspace.ffm.encoding.checks import fault
 from ...mapspace.ffm.encoding.covers import recovered
-from ...mapspace.ffm.encoding.state import Segment, covers_of, frame_of, tidy
+from ...mapspace.ffm.encoding.state import covers_of, frame_of, tidy
 from .blocks import without_ones
 from .points import INFINITE, Points, Valued
 
@@ -98,10 +98,9 @@ class Factors:
         for i, own in enumerate(self.state.owns):
             segments = []
             for at, segment in enumerate(own.segments):
-                order = [v for v, _ in segment] + list(self.facts.einsums[i].variables)
-                names = dict.fromkeys(order)
+                names = dict.fromkeys((*(v for v, _ in segment), *self.facts.einsums[i].variables))
                 segments.append(tuple((v, trips[i, v, at] if at else left[i][v]) for v in names))
-            owns.append(tidy(self.facts, replace(own, segments=_without_ones(segments))))
+            owns.append(tidy(self.facts, replace(own, segments=tuple(segments))))
         whole = replace(self.state, shared=tuple(map(tuple, shared)), owns=tuple(owns), known={})
         found = without_ones(self.facts, whole)
         for i, own in enumerate(found.owns):
@@ -111,10 +110,6 @@ class Factors:
             self.points.note(why)
             return None
         return found
-
-
-def _without_ones(segments: list[Segment]) -> tuple[Segment, ...]:
-    return tuple(tuple((v, n) for v, n in segment if n > 1) for segment in segments)
 
 
 def tree_search(points: Points, found: Valued, iterations: int, rollouts: int, constant: float, rng: Random) -> Valued:

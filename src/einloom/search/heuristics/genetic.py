@@ -66,24 +66,18 @@ class Genetic(StateMethod):
 
     def _child(self, points: Points, people: list[Valued], tries: int, rng: Random) -> Valued | None:
         """A state made of two, priced; None if it breaks a rule or cannot be mended."""
-        mother = _tournament(people, rng)[1]
-        encoding = points.encoding
+        child = mother = _tournament(people, rng)[1]
         try:
-            child = mother
             if rng.random() < self.crossover:
-                child = encoding.cross(mother, _tournament(people, rng)[1], rng)
+                child = points.encoding.cross(mother, _tournament(people, rng)[1], rng)
             if child == mother or rng.random() < self.mutation:
                 for _ in range(rng.randint(1, MOVES)):
-                    child = encoding.propose(child, rng)
+                    child = points.encoding.propose(child, rng)
         except NoProposal as rule:
             points.note(str(rule))
             return None
-        fitted = encoding.fitted(child, rng, REPAIRS)
-        if fitted is None:
-            points.evaluator.refuse("capacity")
-            return None
-        found = (points.value(fitted), fitted)
-        return points.polished(found, rng, tries, changed_paths(mother, fitted))
+        found = points.fitted(child, rng, REPAIRS)
+        return None if found is None else points.polished(found, rng, tries, changed_paths(mother, found[1]))
 
 
 def _value(one: Valued) -> float:

@@ -17,7 +17,6 @@ from .states import StateMethod
 from .tile_model import TileModel
 
 STRONG = 30.0  # the weight of broken bounds and overfull memories at the end; 1 at the beginning
-REPAIRS = 60
 
 
 @dataclass(frozen=True)
@@ -69,11 +68,7 @@ class Gradient(StateMethod):
         for number, gate in gates.items():
             if gate < 0.5:
                 found = _unfused(points, found, number, rng)
-        fitted = points.encoding.fitted(found, rng, REPAIRS)
-        if fitted is None:
-            points.evaluator.refuse("capacity")
-            return None
-        return points.value(fitted), fitted
+        return points.fitted(found, rng)
 
 
 def _unfused(points: Points, state: State, number: int, rng: Random) -> State:
@@ -160,12 +155,10 @@ class Descent:
                 slopes += power * change / value
         if self.powers[0] and energy > 0:
             on_gates -= self.powers[0] * np.array(self.outside) / energy
-        broken = np.minimum(self.bounds[0] @ at, 0)
-        loss += strong * float(broken @ broken)
-        slopes += 2 * strong * (broken @ self.bounds[0])
-        off = self.bounds[1] @ at
-        loss += strong * float(off @ off)
-        slopes += 2 * strong * (off @ self.bounds[1])
+        rests, closed = self.bounds
+        for rows, broken in ((rests, np.minimum(rests @ at, 0)), (closed, closed @ at)):
+            loss += strong * float(broken @ broken)
+            slopes += 2 * strong * (broken @ rows)
         for size, factors, rows in self.rooms:
             used, growth = _sum((factors, rows), at)
             if used > size:

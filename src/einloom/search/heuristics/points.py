@@ -20,6 +20,7 @@ from ...errors import SpecError
 from ...mapping.tree import Mapping
 from ...mapspace.ffm.encoding import SHARED, Encoding, NoProposal, State
 from ...mapspace.ffm.encoding.group_rules import whole_fault
+from ...mapspace.ffm.encoding.sample import MENDS
 from ...mapspace.ffm.encoding.state import KnownPath, path_of
 from ...mapspace.ffm.encoding.trees import nodes_of
 from ...mapspace.ffm.space import Ffm
@@ -212,12 +213,25 @@ class Points:
 
     def draw(self, rng: Random, fuse: float | None = None) -> Valued | None:
         """A legal state at random with its value; None if `HOPELESS` draws gave none."""
+        state = self.drawn(rng, fuse)
+        return None if state is None else (self.value(state), state)
+
+    def drawn(self, rng: Random, fuse: float | None = None) -> State | None:
+        """As `draw`, without a value: no point is counted."""
         for _ in range(HOPELESS):
             self.evaluator.checkpoint()
             state = self.encoding.sample(rng, fuse)
             if state is not None:
-                return self.value(state), state
+                return state
         return None
+
+    def fitted(self, state: State, rng: Random, steps: int = MENDS) -> Valued | None:
+        """The state changed until all its tiles fit, with its value; None if so many steps did not do."""
+        found = self.encoding.fitted(state, rng, steps)
+        if found is None:
+            self.evaluator.refuse("capacity")
+            return None
+        return self.value(found), found
 
     def near(self, state: State, rng: Random, shared: float = SHARED, einsum: int | None = None) -> Valued | None:
         """A state one move away with its value; None if the move was refused, which is counted."""

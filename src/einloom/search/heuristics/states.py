@@ -64,11 +64,7 @@ def child_of(
     except NoProposal as rule:
         points.note(str(rule))
         return None
-    fitted = points.encoding.fitted(child, rng)
-    if fitted is None:
-        points.evaluator.refuse("capacity")
-        return None
-    return points.value(fitted), fitted
+    return points.fitted(child, rng)
 
 
 @dataclass(frozen=True)
