@@ -28,7 +28,7 @@ from einloom.search import first
 from einloom.search.first import FirstMappings
 from einloom.search.heuristics import uneven_kernel
 from einloom.search.heuristics.anneal import Anneal
-from einloom.search.heuristics.turns import Turns, _Turn
+from einloom.search.heuristics.turns import Turns
 from einloom.search.method import Recorder, Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
@@ -176,7 +176,7 @@ def test_in_a_space_with_groups_no_store_says_how_many_slots_it_has(above: str, 
 def test_turns_are_longer_by_half_after_each_round_and_two_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = problem("matmuls:n=2,m=8,kn=8", "simple:glb_bits=4096", "energy")
     turns, seconds = Turns(asked, Recorder()), list[float]()
-    turns.__dict__["_turns"] = (_Turn(Anneal(), 0.8), _Turn(Anneal(), 0.4))
+    turns.__dict__["_turns"] = ((Anneal(), 0.8), (Anneal(), 0.4))
     monkeypatch.setattr(turns, "_take", lambda method, time, rng: seconds.append(time))
     for _ in islice(turns._by_turns(), 9):
         pass

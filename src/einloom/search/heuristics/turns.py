@@ -13,7 +13,6 @@ from functools import cached_property
 from itertools import cycle
 from random import Random
 
-from ...dataclass import dataclass
 from ...errors import MissingExtra
 from ...mapping.tree import Mapping
 from ...problem import Budget, Problem
@@ -36,14 +35,7 @@ TOGETHER, BESIDE = 0.8, 9.0  # seconds of drawing by turns with the proof; of th
 PART, MOST = 1 / 6, 1 / 3  # of a budget of seconds is drawn by turns with the proof; at most, while it is worth it
 GAIN = 0.99  # of the best value: a turn that ends above this was not worth it
 WALKS, SELDOM = 0.05, 49  # the same where a point costs a walk of windows
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """A method, and the seconds of its first turn."""
-
-    method: StateMethod
-    seconds: float
+Turn = tuple[StateMethod, float]  # a method, and the seconds of its first turn
 
 
 class Turns(FirstMappings):
@@ -74,10 +66,10 @@ class Turns(FirstMappings):
         return {} if prices is None else {"evaluated": prices.evaluated, "illegal": prices.illegal, **prices.refused}
 
     @cached_property
-    def _turns(self) -> tuple[_Turn, ...]:
-        anneal = _Turn(Anneal(points=ENDLESS, rounds=1, hot=0.1), 0.5)
-        programs = (_Turn(Dat(points=ENDLESS), 0.2),) if growth_left() > SOLVER else ()
-        return *programs, anneal, _Turn(Genetic(points=ENDLESS), 0.3), anneal
+    def _turns(self) -> tuple[Turn, ...]:
+        anneal = Anneal(points=ENDLESS, rounds=1, hot=0.1), 0.5
+        programs = ((Dat(points=ENDLESS), 0.2),) if growth_left() > SOLVER else ()
+        return *programs, anneal, (Genetic(points=ENDLESS), 0.3), anneal
 
     def _visits(self) -> Iterator[None]:
         """Pieces as of the base until there is a mapping; then a turn is a piece."""
@@ -100,11 +92,11 @@ class Turns(FirstMappings):
     def _by_turns(self) -> Iterator[None]:
         """A turn of a method after the other, each a piece, without an end."""
         rng, longer = Random(self.seed), 1.0
-        for number, turn in enumerate(cycle(self._turns)):
+        for number, (method, seconds) in enumerate(cycle(self._turns)):
             yield
             if number and number % len(self._turns) == 0:
                 longer *= LONGER
-            self._take(turn.method, min(LONGEST, turn.seconds * longer), rng)
+            self._take(method, min(LONGEST, seconds * longer), rng)
 
     def _able(self, points: Points) -> bool:
         """True if turns are worth it; else the proof gets more of the seconds where a point costs a walk."""
