@@ -169,6 +169,11 @@ class Frame:
                 found[i].append((*one[:4], i != one[4]))
         return found
 
+    def home(self, tensor: str) -> int | None:
+        """The memory that backs a tensor; None for one that no Einsum accesses."""
+        number = self.facts.floats.get(tensor)
+        return self.facts.fixed.get(tensor) if number is None else self.homes[number]
+
     def left_of(self, i: int) -> Left:
         """The share of an axis that Einsum i has in its group; nothing if it has all."""
         return tuple((g[2], g[3][i - g[0]]) for g in self.groups if g[0] <= i <= g[1] and g[3])
@@ -255,7 +260,7 @@ def word(facts: Facts, state: State, i: int) -> Word:
 def _word(facts: Facts, state: State, i: int) -> Word:
     frame, own = frame_of(facts, state), state.owns[i]
     placed = frame.placed(i, own.raised)
-    outer = [t for t in facts.tensors[i] if facts.fixed.get(t) == 0 or _backed_outside(facts, state, t)]
+    outer = [t for t in facts.tensors[i] if frame.home(t) == 0]
     items: list[Item] = [("store", 0, tuple(sorted(outer, key=facts.order.__getitem__)))] if outer else []
     loops = state.shared[i]
     for level in range(len(loops) + 1):
@@ -269,10 +274,6 @@ def _word(facts: Facts, state: State, i: int) -> Word:
             variable, trips, axis = loops[level]
             items.append(("for", variable, trips) if axis is None else ("par", axis, variable, trips))
     return (*items, *branch_items(facts, own, i), ("leaf", own.unit, own.covers))
-
-
-def _backed_outside(facts: Facts, state: State, tensor: str) -> bool:
-    return tensor in facts.floats and state.homes[facts.floats[tensor]] == 0
 
 
 def backings_of(mine: Word) -> Iterator[tuple[int, int, frozenset[str]]]:

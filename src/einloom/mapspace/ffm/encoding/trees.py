@@ -14,13 +14,9 @@ from .state import Frame, Group, Lent, Own, Raised, Segment, SharedLoop, State, 
 
 def decode(facts: Facts, state: State) -> Mapping:
     """The tree of a state, in normal form if the state is."""
-    builder = _Builder(facts, state, frame_of(facts, state))
-    names = [
-        t.name
-        for t in facts.workload.tensors
-        if facts.fixed.get(t.name) == 0 or (t.name in facts.floats and state.homes[facts.floats[t.name]] == 0)
-    ]
-    nest = builder.nest(0, facts.count - 1, 0)
+    frame = frame_of(facts, state)
+    names = [tensor.name for tensor in facts.workload.tensors if frame.home(tensor.name) == 0]
+    nest = _Builder(facts, state, frame).nest(0, facts.count - 1, 0)
     return Mapping((Store(facts.memories[0].name, tuple(names)), *nest) if names else nest)
 
 
