@@ -23,7 +23,7 @@ from einloom.search.heuristics.points import Points
 from einloom.search.registry import method
 from einloom.workload.build import build_workload
 from einloom.workload.selectors import selector
-from kernels import interpret
+from kernels import interpret, kernel_price
 from tiny_problems import tiny_problem
 
 LARGE = [
@@ -56,7 +56,8 @@ def compared(problem: Problem, rounds: int, rng: Random) -> int:
             if state is None or not bursts.able(state, i):
                 continue
             mine, exact = word(points.facts, state, i), not points.facts.ragged
-            assert bursts.price(i, mine) == (points.cost(state, i) if exact else pytest.approx(points.cost(state, i)))
+            price = kernel_price(bursts, i, mine)
+            assert price == (points.cost(state, i) if exact else pytest.approx(points.cost(state, i)))
             costs = [points.cost(state, j) for j in range(points.facts.count) if j != i]
             rest = tuple(float(sum(cost[n] for cost in costs)) for n in range(3))
             burst = bursts.run(state, i, rest, 200, 1000, 0.3, rng)  # type: ignore[arg-type]

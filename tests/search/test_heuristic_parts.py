@@ -40,6 +40,7 @@ from einloom.search.method import Watcher
 from einloom.search.registry import method
 from einloom.testing.problems.drawing import draw
 from einloom.workload.files import parse_workload
+from kernels import kernel_price
 
 STEPS = 4
 
@@ -86,7 +87,7 @@ def test_states_are_priced_as_their_trees(seeds: range) -> None:
             facts = points[0].encoding.of(state)
             for i in range(facts.count):
                 if bursts.able(state, i):
-                    price = bursts.price(facts.label[i], word(facts, state, i))
+                    price = kernel_price(bursts, facts.label[i], word(facts, state, i))
                     assert price == pytest.approx(points[0].cost(state, i), rel=1e-12)
                     in_machine_code += 1
             try:

@@ -130,19 +130,10 @@ class Bursts:
 
         Joules and seconds are those of `EvenPaths.cost` to the last place where all counts of bits are below 2**53.
         """
-        tables = self.packed(i, mine[-1][1])
-        items = tables.items(mine[:-1])
-        if self.facts.ragged:
-            covers = self.facts.full[i] | dict(mine[-1][2])
-            total, kept = np.array([covers[v] for v in tables.variables]), np.zeros(len(items), dtype=np.bool_)
-            whole = np.array([self.facts.extents[v] for v in tables.variables])
-            uneven_kernel.price(items, len(items), tables.tables, whole, total, tables.flows, kept, tables.out)
-        else:
-            t = tables
-            kernel.price(
-                items, len(items), t.rel, t.values, t.written, t.joined, t.width, t.mem, t.scal, t.flows, t.out
-            )
-        energy, latency, traffic = tables.out.tolist()
+        t = self.packed(i, mine[-1][1])
+        items = t.items(mine[:-1])
+        kernel.price(items, len(items), t.rel, t.values, t.written, t.joined, t.width, t.mem, t.scal, t.flows, t.out)
+        energy, latency, traffic = t.out.tolist()
         return energy, latency, traffic
 
 
