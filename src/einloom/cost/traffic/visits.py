@@ -46,7 +46,7 @@ def moved(
         return link.path.cuts(variable, link.place, once, picks)
 
     extents, variables = link.workload.extents, link.path.einsum.variables
-    total = prod(terms.visits(extents[v], cuts(v)) for v in variables if v not in relevant)
+    total: int = prod(terms.visits(extents[v], cuts(v)) for v in variables if v not in relevant)
     for rank, index in enumerate(link.access.indices):
         if index.variables:
             total *= terms.covered(extents[index.variables[0]], cuts(index.variables[0]))
@@ -100,9 +100,11 @@ def operands(link: StoreLink, stop: int, indices: Table[int, int]) -> tuple[int,
 
 def _read_back(link: StoreLink, crossed: int, stop: int, indices: Table[int, int], toll: Toll | None = None) -> int:
     """Of `crossed` values of a leaf that are written up, those that were there before: partial results to add to."""
-    if repeated(link, stop, indices):
-        return terms.refills(crossed, 0)
-    return terms.refills(crossed, moved(link, at_parent=True, stop=stop, indices=indices, fresh=True, toll=toll))
+    first = 0
+    if not repeated(link, stop, indices):
+        first = moved(link, at_parent=True, stop=stop, indices=indices, fresh=True, toll=toll)
+    back: int = terms.refills(crossed, first)
+    return back
 
 
 def passed(link: StoreLink, toll: Toll, stop: int, indices: Table[int, int]) -> int:

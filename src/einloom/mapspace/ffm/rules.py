@@ -474,15 +474,15 @@ def _copies(tree: _Tree, einsum: str) -> Iterator[str]:
     if tree.workload.einsum(einsum).kind != "copy":
         return
     seen = {memory.name for memory in visible_memories(tree.machine, None)}
-    for _, node in tree.stores[einsum]:
-        if tree.mine(einsum, node) and node.memory not in seen:
-            yield f"rule 10: the copy {einsum} stores in {node.memory}, which is listed after the first compute unit"
+    for _, store in tree.stores[einsum]:
+        if tree.mine(einsum, store) and store.memory not in seen:
+            yield f"rule 10: the copy {einsum} stores in {store.memory}, which is listed after the first compute unit"
     backings = set(tree.backings(einsum).values())
-    for i, node, _ in tree.loops[einsum]:
-        if node.axis is not None:
-            place = tree.place(node.axis)
+    for i, loop, _ in tree.loops[einsum]:
+        if loop.axis is not None:
+            place = tree.place(loop.axis)
             if not any(j > i and tree.place(tree.memory(einsum, j)) > place for j in backings):
-                yield f"rule 10: '{describe(node)}' on the path of the copy {einsum} stands above no backing store"
+                yield f"rule 10: '{describe(loop)}' on the path of the copy {einsum} stands above no backing store"
 
 
 def padded_variables(workload: Workload, einsum: str) -> frozenset[str]:
