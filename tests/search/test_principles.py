@@ -260,6 +260,19 @@ def test_verified_both_ways() -> None:
         assert verify(found).ok, verify(found).reasons
 
 
+@pytest.mark.parametrize("space", ["ffm", "ragged"])
+@pytest.mark.parametrize("buffer", [16, 30])
+@pytest.mark.parametrize("repeat", [1, 3])
+def test_one_and_two_are_verified_whatever_is_repeated(repeat: int, buffer: int, space: str) -> None:
+    """A pair is optimal where it moves what every mapping moves (30 values), else bounded."""
+    for einsums, extents in ((ONE, dict(m=6, k=4, l=6)), (TWO, dict(b=2, m=4, k=2, l=4, n=2))):
+        problem = asked(build_workload("w", einsums, extents, bits=8, repeat=repeat), buffer, "once", space)
+        found = principles(problem)
+        assert found.certificate is not None and found.value == Exact().search(problem).value
+        assert (found.certificate.guarantee is Guarantee.OPTIMAL) == (einsums == ONE or buffer == 30)
+        assert verify(found).ok, verify(found).reasons
+
+
 def test_told_of_a_pair() -> None:
     """What `einloom explain --principles` says is what the closed forms are."""
     workload = build_workload("two", TWO, dict(zip("bmkln", (2, 8, 4, 8, 4), strict=True)), bits=8)

@@ -81,11 +81,13 @@ def _ragged(result: Result) -> SecondSolution:
 
     certificate = result.certificate
     assert certificate is not None
+    possible = least_possible(result.problem)
     if certificate.guarantee is Guarantee.BOUNDED:
-        possible = least_possible(result.problem)
         if certificate.bound > possible:
             raise BudgetExhausted(possible)
         return SecondSolution(None, "each operand once,")
+    if certificate.bound <= possible:  # nothing moves less
+        return SecondSolution(possible, "each operand once,")
     return SecondSolution(least_moved(result.problem), "every pair of integer tiles")
 
 

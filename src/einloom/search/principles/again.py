@@ -39,7 +39,8 @@ def least_moved(problem: Problem) -> float:
             total = total + matmul.size(operand) * visits
         found += [int(total[fits].min())] if fits.any() else []
     outer = problem.machine.memories[0]
-    return float(min(found) * part.batches(workload) * outer.bits(workload, part.einsum, part.tensor("A")))
+    bits = outer.bits(workload, part.einsum, part.tensor("A")) * workload.repeat
+    return float(min(found) * part.batches(workload) * bits)
 
 
 def least_possible(problem: Problem) -> float:

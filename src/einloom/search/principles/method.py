@@ -110,11 +110,12 @@ def _candidates(problem: Problem, parts: tuple[Roles, ...]) -> Iterator[Mapping]
 
 
 def compulsory(problem: Problem) -> int:
-    """Bits that every mapping moves at the outermost memory: inputs and outputs of the cascade once."""
+    """Bits that every mapping moves at the outermost memory: inputs and outputs of the cascade once a repeat."""
     workload, outer = problem.workload, problem.machine.memories[0]
     ends = {*workload.inputs, *workload.outputs}
     users = {t: e.name for e in workload.einsums for t in e.tensors}
-    return sum(workload.tensor(t).size * outer.bits(workload, users[t], t) for t in ends)
+    once = sum(workload.tensor(t).size * outer.bits(workload, users[t], t) for t in ends)
+    return once * workload.repeat
 
 
 def _refused(why: str) -> SpecError:
