@@ -265,7 +265,7 @@ def test_verified_both_ways() -> None:
 @pytest.mark.parametrize("repeat", [1, 3])
 def test_one_and_two_are_verified_whatever_is_repeated(repeat: int, buffer: int, space: str) -> None:
     """A pair is optimal where it moves what every mapping moves (30 values), else bounded."""
-    for einsums, extents in ((ONE, dict(m=6, k=4, l=6)), (TWO, dict(b=2, m=4, k=2, l=4, n=2))):
+    for einsums, extents in ((ONE, {"m": 6, "k": 4, "l": 6}), (TWO, {"b": 2, "m": 4, "k": 2, "l": 4, "n": 2})):
         problem = asked(build_workload("w", einsums, extents, bits=8, repeat=repeat), buffer, "once", space)
         found = principles(problem)
         assert found.certificate is not None and found.value == Exact().search(problem).value

@@ -17,7 +17,7 @@ from ..casts import Cast
 from .online_softmax import attention, online_softmax
 from .windows import chain, windows
 
-__all__ = ["REWRITES", "RewriteChoice", "Rewrite", "RewriteRule", "online_softmax", "rewrite", "windows"]
+__all__ = ["REWRITES", "Rewrite", "RewriteChoice", "RewriteRule", "online_softmax", "rewrite", "windows"]
 
 
 @dataclass(frozen=True, slots=True)
