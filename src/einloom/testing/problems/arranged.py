@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import count
 from random import Random
+from typing import Any
 
 from ...workload.einsum import Workload
-from .dimensions import apart, crossed, fused_twice, kept_over, partly_written, turned, written_widely
+from .dimensions import FITTING
 from .files import Data
 
+Fitting = list[Any]
+"""What of a workload a dimension can be about, as `FITTING` finds it."""
 TIMES = ("read_throughput", "write_throughput", "throughput")
 
 
@@ -27,7 +30,8 @@ def arrange(rng: Random, on: Collection[str], workload: Workload, levels: list[D
         _housed(rng, levels[0])
     beside = beside and len(changes) > 1
     for name in changes:
-        CHANGES[name](rng, workload, levels, inner)
+        if fitting := list(FITTING[name](workload)):
+            CHANGES[name](rng, workload, levels, inner, fitting)
         if beside:
             _settle(rng, inner)
             inner = _fresh(levels, inner[-1]) if name != changes[-1] else inner
@@ -68,10 +72,8 @@ def _room(rng: Random, workload: Workload, tensors: Collection[str]) -> int:
     )
 
 
-def _wider(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
-    if not workload.intermediates:
-        return
-    level, tensor = rng.choice(inner), rng.choice(workload.intermediates)
+def _wider(rng: Random, workload: Workload, levels: list[Data], inner: list[Data], fitting: Fitting) -> None:
+    level, tensor = rng.choice(inner), rng.choice(fitting)
     narrow, least = rng.choice((1, 1, 2)), workload.tensor(tensor).bits
     level["widths"] = {"output": narrow, **({"input | weight": least + narrow} if least <= narrow else {})}
     beside = rng.choice(workload.tensors).name
@@ -79,23 +81,18 @@ def _wider(rng: Random, workload: Workload, levels: list[Data], inner: list[Data
     level["size"] = narrow * rng.randint(1, 2 * workload.tensor(tensor).size)
 
 
-def _over_readers(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
-    fitting = [(between, read) for between, read, everywhere in apart(workload) if everywhere]
-    if fitting:
-        level, (between, read) = rng.choice(inner), rng.choice(fitting)
-        _holding(level, (between, read), backs=True)
-        one, whole = workload.tensor(between), workload.tensor(read)
-        level["size"] = rng.choice((one.bits + whole.bits * whole.size, _room(rng, workload, (between, read))))
-        level.update(read_energy=0, write_energy=0)
-        if rng.random() < 0.8:
-            level["must"] = level["may"]
-        _bar(inner, (level,))
+def _over_readers(rng: Random, workload: Workload, levels: list[Data], inner: list[Data], fitting: Fitting) -> None:
+    level, (between, read) = rng.choice(inner), rng.choice(fitting)
+    _holding(level, (between, read), backs=True)
+    one, whole = workload.tensor(between), workload.tensor(read)
+    level["size"] = rng.choice((one.bits + whole.bits * whole.size, _room(rng, workload, (between, read))))
+    level.update(read_energy=0, write_energy=0)
+    if rng.random() < 0.8:
+        level["must"] = level["may"]
+    _bar(inner, (level,))
 
 
-def _further_in(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
-    fitting = list(apart(workload))
-    if not fitting:
-        return
+def _further_in(rng: Random, workload: Workload, levels: list[Data], inner: list[Data], fitting: Fitting) -> None:
     if len(inner) == 1:
         inner = [dict(inner[0], memory="M9"), *inner]
         levels.insert(1, inner[0])
@@ -111,13 +108,12 @@ def _further_in(rng: Random, workload: Workload, levels: list[Data], inner: list
     _bar(inner, [inner[i] for i in at])
 
 
-def _copied_behind(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
-    copies = [e for e in workload.einsums if e.kind == "copy"]
+def _copied_behind(rng: Random, workload: Workload, levels: list[Data], inner: list[Data], fitting: Fitting) -> None:
     behind = levels[next((i for i, level in enumerate(levels) if "fanout" in level), len(levels)) :]
     among = [level for level in behind if "memory" in level]
-    if copies and among:
+    if among:
         level = rng.choice(among)
-        level["must"] = rng.choice(("output", "input", "copy", rng.choice(rng.choice(copies).tensors)))
+        level["must"] = rng.choice(("output", "input", "copy", rng.choice(rng.choice(fitting).tensors)))
         level.pop("may", None)
         if rng.random() < 0.6:
             _bar(inner, (level,))
@@ -128,7 +124,7 @@ def _housed(rng: Random, outer: Data) -> None:
     outer.pop("must", None)
 
 
-def _by_role(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+def _by_role(rng: Random, workload: Workload, levels: list[Data], inner: list[Data], fitting: Fitting) -> None:
     _housed(rng, levels[0])
     level = rng.choice(inner)
     for key in ("may", "must", "backs", "size"):
@@ -171,11 +167,8 @@ def _two(rng: Random, levels: list[Data], inner: list[Data]) -> list[Data]:
     return [inner[i] for i in sorted(rng.sample(range(len(inner)), 2))]
 
 
-def _behind_idle(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+def _behind_idle(rng: Random, workload: Workload, levels: list[Data], inner: list[Data], fitting: Fitting) -> None:
     """Spread over every instance of a fanout, with a memory below it that holds nothing."""
-    fitting = list(fused_twice(workload))
-    if not fitting:
-        return
     chosen, between = _two(rng, levels, inner), rng.choice(fitting)
     _bar(inner, ())
     chosen[0].update(may="nothing")
@@ -186,11 +179,8 @@ def _behind_idle(rng: Random, workload: Workload, levels: list[Data], inner: lis
         levels.insert(_place(levels, chosen[0]), {"fanout": "F9", "axes": [axis]})
 
 
-def _kept_above(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+def _kept_above(rng: Random, workload: Workload, levels: list[Data], inner: list[Data], fitting: Fitting) -> None:
     """There is room for either of the own stores, mostly, and not for both."""
-    fitting = list(kept_over(workload))
-    if not fitting:
-        return
     chosen, (between, *own) = _two(rng, levels, inner), rng.choice(fitting)
     _holding(chosen[0], own, backs=False)
     _holding(chosen[1], (between,), backs=True)
@@ -203,22 +193,19 @@ def _kept_above(rng: Random, workload: Workload, levels: list[Data], inner: list
     _bar(inner, chosen)
 
 
-def _divided(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+def _divided(rng: Random, workload: Workload, levels: list[Data], inner: list[Data], fitting: Fitting) -> None:
     """One of the two operands is changed while the other one, in the memory further in, stays."""
-    fitting = list(crossed(workload))
-    if fitting:
-        chosen, pair = _two(rng, levels, inner), rng.choice(fitting)
-        for level, tensor in zip(chosen, pair, strict=True):
-            _holding(level, (tensor,), backs=False)
-            level.update(size=_room(rng, workload, (tensor,)), read_energy=0, write_energy=0)
-        _bar(inner, chosen)
+    chosen, pair = _two(rng, levels, inner), rng.choice(fitting)
+    for level, tensor in zip(chosen, pair, strict=True):
+        _holding(level, (tensor,), backs=False)
+        level.update(size=_room(rng, workload, (tensor,)), read_energy=0, write_energy=0)
+    _bar(inner, chosen)
 
 
-def _turned_on_an_axis(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+def _turned_on_an_axis(
+    rng: Random, workload: Workload, levels: list[Data], inner: list[Data], fitting: Fitting
+) -> None:
     """What is backed behind the axis takes its time alone, so that using all of the axis pays."""
-    fitting = list(turned(workload))
-    if not fitting:
-        return
     level, between = rng.choice(inner), rng.choice(fitting)
     _bar(inner, ())
     _holding(level, (between,), backs=True)
@@ -231,11 +218,8 @@ def _turned_on_an_axis(rng: Random, workload: Workload, levels: list[Data], inne
                 other.pop(key, None)
 
 
-def _part_housed(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+def _part_housed(rng: Random, workload: Workload, levels: list[Data], inner: list[Data], fitting: Fitting) -> None:
     """The outermost memory may not hold or not back it; one of the others may hold anything."""
-    fitting = list(partly_written(workload))
-    if not fitting:
-        return
     levels[0][rng.choice(("may", "backs"))] = f"~{rng.choice(fitting)}"
     levels[0].pop("must", None)
     level = rng.choice(inner)
@@ -244,11 +228,8 @@ def _part_housed(rng: Random, workload: Workload, levels: list[Data], inner: lis
     _bar(inner, (level,))
 
 
-def _part_behind(rng: Random, workload: Workload, levels: list[Data], inner: list[Data]) -> None:
+def _part_behind(rng: Random, workload: Workload, levels: list[Data], inner: list[Data], fitting: Fitting) -> None:
     """One of them behind a fanout holds it and nothing else; where time counts, only the outermost memory costs any."""
-    fitting = list(written_widely(workload))
-    if not fitting:
-        return
     level = rng.choice(inner)
     _holding(level, (rng.choice(fitting),), backs=True)
     for key in ("size", *TIMES):

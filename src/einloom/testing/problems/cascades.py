@@ -6,7 +6,7 @@ indexed by a variable, a window or a constant. What a cascade may have is switch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import field
 from math import prod
 from random import Random
@@ -18,20 +18,7 @@ from ...workload.build import build_workload
 from ...workload.einsum import TensorView, Workload
 from ...workload.notation import parse_einsum
 from ...workload.orders import several_orders
-from .dimensions import (
-    BEHIND,
-    LAST,
-    LATEST,
-    TESTS,
-    apart,
-    crossed,
-    fused_twice,
-    kept_over,
-    partly_written,
-    several_readers,
-    turned,
-    written_widely,
-)
+from .dimensions import BEHIND, FITTING, LAST, LATEST, TESTS, several_readers
 from .files import Data
 
 LARGE = (997, 10007, 1000003)
@@ -52,22 +39,8 @@ SEVERAL = (
 MORE_THAN_COPIED = ("constant index", "window", "padding", "repeated operand", "maximum")
 """What another Einsum beside a copy has."""
 READERS = ("readers with the fused rank", "readers without it", "store over two readers", "shared stores")
-NEEDED: dict[str, Callable[[Workload], bool]] = {
-    "wider for a consumer": lambda w: bool(w.intermediates),
-    "store over two readers": lambda w: any(everywhere for _, _, everywhere in apart(w)),
-    "store behind what backs": lambda w: any(apart(w)),
-    "backed behind an idle memory": lambda w: any(fused_twice(w)),
-    "own stores above what is backed": lambda w: any(kept_over(w)),
-    "memories for different tensors": lambda w: any(crossed(w)),
-    "turned on an axis": lambda w: any(turned(w)),
-    "part housed inside": lambda w: any(partly_written(w)),
-    "part behind a fanout": lambda w: any(written_widely(w)),
-    "home by role": lambda w: any(w.consumers[t] for t in w.outputs),
-    "copy held behind a fanout": lambda w: any(e.kind == "copy" for e in w.einsums),
-    "free order": several_orders,
-    "shared stores": several_readers,
-}
-"""What a workload must have for dimensions that it shares with the machine."""
+NEEDED = {"free order": several_orders, "shared stores": several_readers}
+"""Whether a workload has what dimensions of the mapspace need."""
 IMPLIED = (
     *(("copy held behind a fanout", "copy"), ("home by role", "read output"), ("parts read", "parts")),
     *(("views between", "views"), ("part housed inside", "parts"), ("part behind a fanout", "parts")),
@@ -385,7 +358,7 @@ def cascade(rng: Random, wanted: Collection[str], room: int, tries: int = TRIES)
 
     room: the most points of an Einsum's iteration space, large primes left out.
     """
-    on = [name for name in (*OWN, *NEEDED, "uneven tiles") if name in wanted]
+    on = [name for name in (*OWN, *FITTING, *NEEDED, "uneven tiles") if name in wanted]
     for name, implied in IMPLIED:
         if name in on and implied not in on:
             on.append(implied)
@@ -402,7 +375,8 @@ def cascade(rng: Random, wanted: Collection[str], room: int, tries: int = TRIES)
         except SpecError:
             continue
         has = (TESTS[name](workload, None, None) for name in on if name in OWN)  # type: ignore[arg-type]
-        if all(has) and all(NEEDED[name](workload) for name in on if name in NEEDED):
+        fits = (any(FITTING[name](workload)) for name in on if name in FITTING)
+        if all(has) and all(fits) and all(NEEDED[name](workload) for name in on if name in NEEDED):
             return data
     return None
 

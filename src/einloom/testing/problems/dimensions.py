@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations, permutations
+from typing import Any
 
 from ...machine.levels import ALL, NOTHING, Axis, Fanout, Link, Machine, Memory
 from ...mapspace.space import Mapspace
@@ -271,6 +272,22 @@ def crossed(w: Workload) -> Iterator[tuple[str, str]]:
             mine, theirs = ({v for v in a.variables if w.extents[v] > 1} for a in (one, other))
             if one.tensor != other.tensor and mine - theirs and theirs - mine:
                 yield one.tensor, other.tensor
+
+
+FITTING: dict[str, Callable[[Workload], Iterable[Any]]] = {
+    "wider for a consumer": lambda w: w.intermediates,
+    "store over two readers": lambda w: ((between, read) for between, read, everywhere in apart(w) if everywhere),
+    "store behind what backs": apart,
+    "backed behind an idle memory": fused_twice,
+    "own stores above what is backed": kept_over,
+    "memories for different tensors": crossed,
+    "turned on an axis": turned,
+    "part housed inside": partly_written,
+    "part behind a fanout": written_widely,
+    "home by role": lambda w: (t for t in w.outputs if w.consumers[t]),
+    "copy held behind a fanout": lambda w: (e for e in w.einsums if e.kind == "copy"),
+}
+"""What of a workload each dimension that it shares with the machine can be about; without any it cannot have it."""
 
 
 def _divided(w: Workload, m: Machine) -> bool:
