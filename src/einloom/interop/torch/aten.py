@@ -53,10 +53,9 @@ def _all(operator: str) -> Write:
     return lambda c: c.add(operator, *c.tensors)
 
 
-def _view(c: AtenCall) -> None:
-    if c.overload == "dtype":
-        return unknown(c)
-    return c.add("Reshape", c.tensor())
+def _if(fits: Callable[[AtenCall], bool], write: Write) -> Write:
+    """As `write`, for calls that fit."""
+    return lambda c: write(c) if fits(c) else unknown(c)
 
 
 def _binary(operator: str) -> Write:
@@ -86,22 +85,6 @@ def _divide(c: AtenCall) -> None:
 def _boolean(operator: str, other: str) -> Write:
     """One operator for Boolean values and one for integers."""
     return lambda c: c.add(operator if c.graph.types[c.names[0]].kind == "b" else other, *c.tensors)
-
-
-def _two(first: str, second: str) -> Write:
-    return lambda c: c.add(second, c.part(first, c.tensor(), shape=c.out))
-
-
-def _softplus(c: AtenCall) -> None:
-    if (c.get("beta") or 1) != 1:
-        return unknown(c)
-    return c.add("Softplus", c.tensor())
-
-
-def _elu(c: AtenCall) -> None:
-    if c.get("scale") not in (None, 1) or c.get("input_scale") not in (None, 1):
-        return unknown(c)
-    return c.add("Elu", c.tensor(), alpha=float(c.get("alpha")))
 
 
 def _prelu(c: AtenCall) -> None:
@@ -481,12 +464,6 @@ def _triangle(upper: int) -> Write:
     return lambda c: c.add("Trilu", c.tensor(), c.constant(np.int64(c.get("diagonal") or 0)), upper=upper)
 
 
-def _shuffle(c: AtenCall) -> None:
-    if len(c.out) != 4:
-        return unknown(c)
-    return c.add("DepthToSpace", c.tensor(), blocksize=c.get("upscale_factor"), mode="CRD")
-
-
 def _names(text: str, function: Write) -> dict[str, Write]:
     return dict.fromkeys(text.split(), function)
 
@@ -518,7 +495,10 @@ TABLE: Mapping[str, Write] = MappingProxyType(
         **{name: _all(operator) for name, operator in _ALL.items()},
         **_names("alias clone contiguous detach lift_fresh lift_fresh_copy dropout", _plain("Identity")),
         **_names("_to_copy to type_as", _plain("Cast")),
-        **_names("view reshape _unsafe_view _reshape_alias flatten unflatten unsqueeze squeeze", _view),
+        **_names(
+            "view reshape _unsafe_view _reshape_alias flatten unflatten unsqueeze squeeze",
+            _if(lambda c: c.overload != "dtype", _plain("Reshape")),
+        ),
         **_names("expand expand_as broadcast_to", _plain("Expand")),
         **_names("permute transpose t mT swapaxes swapdims", _permute),
         **_names("repeat tile", _repeat),
@@ -557,11 +537,14 @@ TABLE: Mapping[str, Write] = MappingProxyType(
         "rsub": lambda c: c.add("Sub", c.tensor("other"), _scaled(c, c.tensor("self"), c.get("alpha"))),
         "div": _divide,
         "pow": _of("Pow", "self", "exponent"),
-        "rsqrt": _two("Sqrt", "Reciprocal"),
+        "rsqrt": lambda c: c.add("Reciprocal", c.part("Sqrt", c.tensor(), shape=c.out)),
         "silu": _plain("Swish"),
         "gelu": _with("Gelu", "self", approximate="approximate"),
-        "softplus": _softplus,
-        "elu": _elu,
+        "softplus": _if(lambda c: c.get("beta") in (None, 0, 1), _plain("Softplus")),
+        "elu": _if(
+            lambda c: all(c.get(name) in (None, 1) for name in ("scale", "input_scale")),
+            lambda c: c.add("Elu", c.tensor(), alpha=float(c.get("alpha"))),
+        ),
         "celu": _with("Celu", "self", alpha="alpha"),
         "selu": _plain("Selu"),
         "leaky_relu": _with("LeakyRelu", "self", alpha="negative_slope"),
@@ -594,6 +577,9 @@ TABLE: Mapping[str, Write] = MappingProxyType(
         "sdpa": _attention,
         "triu": _triangle(1),
         "tril": _triangle(0),
-        "pixel_shuffle": _shuffle,
+        "pixel_shuffle": _if(
+            lambda c: len(c.out) == 4,
+            lambda c: c.add("DepthToSpace", c.tensor(), blocksize=c.get("upscale_factor"), mode="CRD"),
+        ),
     }
 )
