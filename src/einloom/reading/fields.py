@@ -6,18 +6,26 @@ together (`Located.raise_gathered`) before it builds anything of the values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import ConsequentError
 from .facts import ORIGIN, UNLIMITED, FactReader
-from .keys import Choice, Each, Either, Later, NameOf, Number, Plain, Record, Shape, Table, Written
+from .keys import Choice, Each, Either, Kind, Later, NameOf, Number, Plain, Record, Shape, Table, Written
 from .located import Located
 from .yamltree import MAX_FILE_BYTES
 
 Places = dict[str, Located]
 STATED = FactReader({}, [])
 """Reads numbers as they are stated: no parameters, no sources."""
+_PLAIN: Mapping[Kind, Callable[[Located], object]] = {
+    "text": Located.text,
+    "long": lambda view: view.text(most=MAX_FILE_BYTES),
+    "name": Located.name,
+    "names": Located.names,
+    "boolean": Located.boolean,
+    "anything": lambda view: view,
+}
 
 
 def read_record(
@@ -67,8 +75,8 @@ def read_shape(view: Located, shape: Shape, reader: FactReader, path: str) -> An
             return _number(view, shape, reader, path)
         case Choice(options=options):
             return view.choice(options)
-        case Plain():
-            return _plain(view, shape)
+        case Plain(kind=kind):
+            return _PLAIN[kind](view)
         case NameOf():
             return _known(view, shape)
         case Written(what=what, parse=parse):
@@ -112,22 +120,6 @@ def _known(view: Located, shape: NameOf) -> object:
             at = next(item for item in view.items() if item.name() == name) if view.is_list else view
             raise at.unknown(shape.what, name, shape.names)
     return found if shape.several else found[0]
-
-
-def _plain(view: Located, shape: Plain) -> object:
-    match shape.kind:
-        case "text":
-            return view.text()
-        case "long":
-            return view.text(most=MAX_FILE_BYTES)
-        case "name":
-            return view.name()
-        case "names":
-            return view.names()
-        case "boolean":
-            return view.boolean()
-        case "anything":
-            return view
 
 
 def _each(view: Located, shape: Each, reader: FactReader, path: str) -> tuple[Any, ...]:
