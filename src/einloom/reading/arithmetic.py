@@ -55,13 +55,18 @@ def measure(
     shown = text if shown is None else shown
     if len(shown) > MAX_EXPRESSION_LENGTH:
         raise SpecError(f"an expression may have at most {MAX_EXPRESSION_LENGTH} characters, this one has {len(shown)}")
+    tree = parsed(text.strip(), f"cannot read {shown!r} as a number or as arithmetic")
+    known = tuple(names if listed is None else listed)
+    return _Walk(shown, names, known, suggest or (lambda name: nearest(name, known))).value(tree)
+
+
+def parsed(text: str, wrong: str) -> ast.expr:
+    """The syntax tree of an expression, by Python's own parser. Raises SpecError, which says `wrong`, if it is none."""
     try:
         with warnings.catch_warnings(action="ignore"):
-            tree = ast.parse(text.strip(), mode="eval")
+            return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise SpecError(f"cannot read {shown!r} as a number or as arithmetic") from None
-    known = tuple(names if listed is None else listed)
-    return _Walk(shown, names, known, suggest or (lambda name: nearest(name, known))).value(tree.body)
+        raise SpecError(wrong) from None
 
 
 def exact(number: Number) -> Fraction:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import ast
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from operator import and_, ge, gt, le, lt, or_, sub
 from typing import TypeAlias, TypeGuard
 
 from ...dataclass import dataclass
 from ...errors import SpecError, nearest
-from ...reading.arithmetic import calculated, exact
+from ...reading.arithmetic import calculated, exact, parsed
 from ...reading.located import Located
 
 MAX_LENGTH = 2000
@@ -76,12 +76,7 @@ def parse(text: str) -> ast.expr:
     """The syntax tree of an expression; SpecError if it is none or too long."""
     if len(text) > MAX_LENGTH:
         raise SpecError(f"an expression may have at most {MAX_LENGTH} characters, this one has {len(text)}")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(" ".join(text.split()), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise SpecError(f"cannot read {text[:80]!r} as an expression") from None
+    return parsed(" ".join(text.split()), f"cannot read {text[:80]!r} as an expression")
 
 
 class ExpressionEvaluator:
@@ -190,14 +185,8 @@ class ExpressionEvaluator:
         raise SpecError(f"an operator in {self.text!r} does not fit its operand")
 
     def binary(self, operator: ast.operator, left: Value, right: Value) -> Value:
-        if isinstance(left, TensorSet) and isinstance(right, TensorSet):
-            match operator:
-                case ast.BitOr():
-                    return left.of(left.names | right.names)
-                case ast.BitAnd():
-                    return left.of(left.names & right.names)
-                case ast.Sub():
-                    return left.of(left.names - right.names)
+        if isinstance(left, TensorSet) and isinstance(right, TensorSet) and type(operator) in _OF_SETS:
+            return left.of(_OF_SETS[type(operator)](left.names, right.names))
         if is_number(left) and is_number(right):
             return self.arithmetic(operator, left, right)
         if isinstance(operator, ast.Add):
@@ -266,16 +255,9 @@ class ExpressionEvaluator:
                 return (left in right) is isinstance(operator, ast.In)
         if not (is_number(left) and is_number(right)):
             raise SpecError(f"a comparison in {self.text!r} needs numbers")
-        match operator:
-            case ast.Lt():
-                return left < right
-            case ast.LtE():
-                return left <= right
-            case ast.Gt():
-                return left > right
-            case ast.GtE():
-                return left >= right
-        raise SpecError(f"a comparison in {self.text!r} is not known here")
+        if type(operator) not in _OF_NUMBERS:
+            raise SpecError(f"a comparison in {self.text!r} is not known here")
+        return _OF_NUMBERS[type(operator)](left, right)
 
     def call(self, node: ast.Call) -> Value:
         if isinstance(node.func, ast.Name) and node.func.id not in _FUNCTIONS:
@@ -445,6 +427,8 @@ def _length(value: Value) -> Value:
     return Fraction(len(value))
 
 
+_OF_SETS: dict[type[ast.operator], Callable[..., frozenset[str]]] = {ast.BitOr: or_, ast.BitAnd: and_, ast.Sub: sub}
+_OF_NUMBERS: dict[type[ast.cmpop], Callable[..., bool]] = {ast.Lt: lt, ast.LtE: le, ast.Gt: gt, ast.GtE: ge}
 _CONSTANTS: dict[str, Value] = {"inf": math.inf, "true": True, "false": False, "none": None, "pi": exact(math.pi)}
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "range": _range,

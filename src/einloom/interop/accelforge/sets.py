@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ...errors import SpecError, nearest
 from ...machine.levels import Memory
+from ...reading.arithmetic import parsed
 from ...workload.selectors import Selector, selector
 
 COPIED = "Copied"
@@ -91,10 +92,7 @@ def imported_set(text: str, above: Sequence[str], known: Collection[str] = ()) -
     """
     if len(text) > MAX_SET_LENGTH:
         raise SpecError(f"a set expression may have at most {MAX_SET_LENGTH} characters, this one has {len(text)}")
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise SpecError(f"cannot read {text[:80]!r} as a set expression") from None
+    tree = parsed(text.strip(), f"cannot read {text[:80]!r} as a set expression")
     found = _Reader(text, tuple(above), known).read(tree)
     found = _SPECIAL.get(found, found)
     return selector(found[1:-1] if found.startswith("(") and _wrapped(found) else found)
