@@ -248,10 +248,7 @@ class Lowering:
                     unite(axis.rank, var.rank, self.splitter.locked)
                     table[axis] = Affine(((var, 1),))
             tables.append(table)
-        read = [
-            StepOperand(view.tensor, tuple((rank, affine.put(table)) for rank, affine in view.places))
-            for view, table in zip(views, tables, strict=True)
-        ]
+        read = [StepOperand(v.tensor, v.places).put(table) for v, table in zip(views, tables, strict=True)]
         return read, variables
 
     def _matched(self, operands: Sequence[tuple[View, Labels]]) -> tuple[list[View], list[dict[str, tuple[Var, ...]]]]:
@@ -369,7 +366,7 @@ class Lowering:
             for rank, var in zip(ranks[d], variables, strict=True):
                 unite(rank, var.rank, self.splitter.locked)
                 places.append((rank, Affine(((var, 1),))))
-        operand = StepOperand(view.tensor, tuple((rank, affine.put(table)) for rank, affine in view.places))
+        operand = StepOperand(view.tensor, view.places).put(table)
         step = Step(tensor, tuple(kept), (operand,), (), "copy", lambda arrays: arrays[0], places=tuple(places))
         step.group = self.node.group
         self.program.steps.append(step)

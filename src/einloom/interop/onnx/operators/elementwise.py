@@ -43,15 +43,6 @@ def divide(node: OnnxNode) -> Meaning:
     return run
 
 
-def modulo(node: OnnxNode) -> Meaning:
-    return (lambda a: np.fmod(a[0], a[1])) if node.get("fmod", 0) else (lambda a: np.mod(a[0], a[1]))
-
-
-def shift(node: OnnxNode) -> Meaning:
-    left = node.get("direction") == "LEFT"
-    return (lambda a: np.left_shift(a[0], a[1])) if left else (lambda a: np.right_shift(a[0], a[1]))
-
-
 def _fold(function: Callable[[Array, Array], Array]) -> Make:
     return lambda node: lambda a: reduce(function, a)
 
@@ -126,8 +117,11 @@ MAPS: Mapping[str, tuple[str, Make]] = {
     "Min": ("min", _fold(np.minimum)),
     "Sum": ("add", _fold(np.add)),
     "Mean": ("elementwise", lambda node: lambda a: sum(a[1:], a[0]) / len(a)),
-    "Mod": ("elementwise", modulo),
-    "BitShift": ("elementwise", shift),
+    "Mod": ("elementwise", lambda node: _plain(np.fmod if node.get("fmod", 0) else np.mod)(node)),
+    "BitShift": (
+        "elementwise",
+        lambda node: _plain(np.left_shift if node.get("direction") == "LEFT" else np.right_shift)(node),
+    ),
 }
 
 

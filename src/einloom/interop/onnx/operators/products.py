@@ -13,10 +13,6 @@ from ..ranks import View
 from .views import permuted
 
 
-def _matmul(p: Lowering, node: OnnxNode) -> View:
-    return matmul(p, p.view(node.inputs[0]), p.view(node.inputs[1]), node.outputs[0])
-
-
 def matmul(p: Lowering, left: View, right: View, value: str | None) -> View:
     """NumPy's matmul: vectors at either end, batches broadcast."""
     batch = max(len(left.dims), len(right.dims)) - 2
@@ -147,5 +143,10 @@ def _labels(term: str, dims: int, rank: int) -> list[list[str]]:
 
 
 TABLE: Mapping[str, Callable[[Lowering, OnnxNode], View]] = MappingProxyType(
-    {"MatMul": _matmul, "Gemm": _gemm, "Conv": _conv, "Einsum": _einsum}
+    {
+        "MatMul": lambda p, node: matmul(p, p.view(node.inputs[0]), p.view(node.inputs[1]), node.outputs[0]),
+        "Gemm": _gemm,
+        "Conv": _conv,
+        "Einsum": _einsum,
+    }
 )

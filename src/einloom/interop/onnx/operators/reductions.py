@@ -24,15 +24,11 @@ class Reducing(NamedTuple):
     after: Callable[[Array, int], Array] | None = None
 
 
-def _neg(a: Sequence[Array]) -> Array:
-    return -a[0]
-
-
 REDUCTIONS: Mapping[str, Reducing] = MappingProxyType(
     {
         "ReduceSum": Reducing(None, "sum"),
         "ReduceMax": Reducing(None, "max"),
-        "ReduceMin": Reducing(("neg", _neg), "max", lambda x, n: -x),
+        "ReduceMin": Reducing(("neg", lambda a: -a[0]), "max", lambda x, n: -x),
         "ReduceMean": Reducing(None, "sum", lambda x, n: x / n),
         "ReduceL1": Reducing(("abs", lambda a: np.abs(a[0])), "sum"),
         "ReduceL2": Reducing(("square", lambda a: a[0] * a[0]), "sum", lambda x, n: np.sqrt(x)),
