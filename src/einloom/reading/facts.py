@@ -88,10 +88,9 @@ def read_parameters(view: Located, given: Mapping[str, str] | None) -> dict[str,
     SpecError for a given name that the file does not have, and gathers what is wrong with the values.
     """
     table: dict[str, Named] = {}
-    field = view.get("parameters")
     entries: list[tuple[str, Located, Located]] = []
     with view.gather():
-        entries = field.entries() if field is not None else []
+        entries = view.table("parameters")
     known = [name for name, _, _ in entries]
     for name in given or {}:
         if name not in known:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from ..dataclass import dataclass
@@ -65,14 +65,11 @@ def looks_like_path(name: str) -> bool:
     return name.lower().endswith(SUFFIXES) or "/" in name or "\\" in name or ("\0" not in name and Path(name).is_file())
 
 
-def choose(name: str, what: str, entries: Mapping[str, Entry]) -> Entry:
-    """The entry called `name`; SpecError with the nearest name if there is none."""
-    if name in entries:
-        return entries[name]
-    raise SpecError(
-        f"unknown {what} {name[:100]!r}; known are {', '.join(entries)}, or the path of a file",
-        suggestion=nearest(name, entries),
-    )
+def check_entry(name: str, what: str, known: Collection[str]) -> None:
+    """Refuse a name that no entry has."""
+    if name not in known:
+        message = f"unknown {what} {name[:100]!r}; known are {', '.join(known)}, or the path of a file"
+        raise SpecError(message, suggestion=nearest(name, known))
 
 
 def check_keys(given: Mapping[str, str], entry: Entry) -> None:

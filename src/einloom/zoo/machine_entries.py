@@ -10,7 +10,7 @@ from types import MappingProxyType
 from ..machine.files import machine_from
 from ..machine.levels import Machine
 from ..reading.located import Located, read_node
-from .catalogue import Entry, Parameter, check_keys, choose
+from .catalogue import Entry, Parameter, check_entry, check_keys
 from .parsed import parsed
 
 DATA = Path(__file__).parent / "data"
@@ -40,7 +40,7 @@ def zoo_machine(name: str, parameters: Mapping[str, str] | None = None) -> Machi
 
     Raises SpecError for an unknown name or parameter.
     """
-    choose(name, "machine", {known: Entry(known, "") for known in NAMES})
+    check_entry(name, "machine", NAMES)
     given = dict(parameters or {})
     if given:
         check_keys(given, _entry(_view(name)))
@@ -62,8 +62,7 @@ def _view(name: str) -> Located:
 
 
 def _entry(view: Located) -> Entry:
-    field = view.get("parameters")
     parameters = []
-    for name, _, value in field.entries() if field is not None else ():
+    for name, _, value in view.table("parameters"):
         parameters.append(Parameter(name, value.text() if value.is_text else str(value.integer())))
     return Entry(view.require("name").name(), view.require("description").text(), tuple(parameters))

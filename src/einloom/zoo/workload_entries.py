@@ -14,7 +14,7 @@ from ..workload.build import build_workload
 from ..workload.einsum import Workload
 from ..workload.notation import parse_einsum
 from .attentions import SHAPES, attention
-from .catalogue import Entry, Parameter, check_keys, choose
+from .catalogue import Entry, Parameter, check_entry, check_keys
 from .convnets import resnet18, vgg16
 from .encoders import NETWORKS
 from .networks import convnext_t, efficientnet_b0, mobilenet_v2, mobilenet_v3, resnet50
@@ -43,7 +43,7 @@ def zoo_workload(name: str, parameters: Mapping[str, str | int | bool] | None = 
 
     Raises SpecError for an unknown name, an unknown parameter, or a value that is no whole number (or true, false).
     """
-    choose(name, "workload", entries())
+    check_entry(name, "workload", RECIPES)
     entry = RECIPES[name].entry
     given = {key: str(value) for key, value in (parameters or {}).items()}
     check_keys(given, entry)
