@@ -35,6 +35,7 @@ from typing import Any, get_args
 from ..errors import unknown
 from ..mapspace.files import HOLDS, NUMBERS, numbers_of
 from ..mapspace.limits.data import Numbers
+from ..reading.facts import KINDS
 from ..reading.fields import STATED, read_record
 from ..reading.keys import NAME, TEXT, Choice, Each, Either, Key, NameOf, Number, Record, Table, Written
 from ..reading.located import Located, read_file, read_text
@@ -42,7 +43,7 @@ from ..reading.yamltree import Node, parse_yaml
 from ..workload.selectors import KEYWORDS, Selector, selector
 from .families import Family, family, family_from
 from .rewrites import Rewrite, known_rule
-from .rules import KINDS, PLACES, SPOTS, Binding, Dataflow, Fuse, Hold, Kind, Over, Rule, Spread, TileSizes
+from .rules import PLACES, SPOTS, Binding, Dataflow, Fuse, Hold, Kind, Over, Rule, Spread, TileSizes
 
 VERSION = 1
 TILE_COUNT = Number("count", minimum=1, sourced=False)

@@ -26,7 +26,6 @@ from .rewrites import Rewrite, RewriteChoice
 Place = Literal["outermost", "on_chip", "buffers", "first", "innermost"]
 PLACES: tuple[Place, ...] = get_args(Place)
 SPOTS = ("outer", "array")
-KINDS = ("printed", "code", "derived", "assumed")
 Kind = Literal["sequential", "pipelined", "parallel"]
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -172,17 +171,13 @@ class _Maker:
 
         among: roles of Einsums that are spoken of; None: all.
         """
-        by_names: dict[tuple[str, ...], list[str]] = {}
         wanted = list(roles)
-        everywhere: dict[str, set[str]] = {}
-        for names in self.players.variables.values():
-            for role, name in names.items():
-                everywhere.setdefault(name, set()).add(role)
-        plain = {role: name for name, played in everywhere.items() for role in played}
-        one_name_each = all(len(played) == 1 for played in everywhere.values()) and len(plain) == len(everywhere)
-        if among is None and one_name_each:
-            found = tuple(plain[role] for role in wanted if role in plain)
+        pairs = {pair for names in self.players.variables.values() for pair in names.items()}
+        everywhere = dict(pairs)
+        if among is None and len(pairs) == len(everywhere) == len({*everywhere.values()}):
+            found = tuple(everywhere[role] for role in wanted if role in everywhere)
             return [(found, None)] if found else []
+        by_names: dict[tuple[str, ...], list[str]] = {}
         for einsum, names in self.players.variables.items():
             mine = tuple(names[role] for role in wanted if role in names)
             if mine and (among is None or einsum in among):
