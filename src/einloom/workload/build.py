@@ -181,18 +181,13 @@ def _wrong_names(
                 close = of.get(tensor) or nearest(tensor, names)
                 yield SpecError(f"{what} names {named}", path=place, suggestion=close)
     written = [einsum.output.tensor for einsum in einsums]
-    for tensor in initial:
-        if tensor in names and tensor not in written:
-            message = f"initial names tensor {tensor}, which no Einsum writes: all of it is an input of the cascade"
-            yield SpecError(message, path="initial", suggestion=nearest(tensor, written))
-    if outputs is None:
-        return
-    for tensor in outputs:
-        if tensor in names and tensor not in written:
-            message = f"outputs names tensor {tensor}, which no Einsum writes"
-            yield SpecError(message, path="outputs", suggestion=nearest(tensor, written))
-    for tensor in _unread(einsums):
-        if tensor not in outputs:
+    for what, more in (("initial", ": all of it is an input of the cascade"), ("outputs", "")):
+        for tensor in once[what]:
+            if tensor in names and tensor not in written:
+                message = f"{what} names tensor {tensor}, which no Einsum writes{more}"
+                yield SpecError(message, path=what, suggestion=nearest(tensor, written))
+    for tensor in _unread(einsums) if outputs is not None else ():
+        if tensor not in once["outputs"]:
             message = f"tensor {tensor} is written, but no Einsum reads it and outputs does not list it"
             yield SpecError(message, path="outputs")
 
@@ -220,7 +215,9 @@ def tensor_shape(
     """
     accesses = [(e.name, e.access(tensor)) for e in einsums if not e.access(tensor).view]
     if not accesses:
-        return _unnamed_shape(tensor, einsums[0], shapes)
+        if tensor not in shapes:
+            raise SpecError(f"tensor {tensor} is read as {einsums[0].access(tensor)} alone; declare its shape")
+        return tuple(_rank_size(tensor, (), sizes, size, None) for size in shapes[tensor])
     first_name, first = accesses[0]
     for einsum, access in accesses:
         if len(access.indices) != len(first.indices):
@@ -249,16 +246,6 @@ def tensor_shape(
         )
         for rank in range(len(first.indices))
     )
-
-
-def _unnamed_shape(tensor: str, reader: Einsum, shapes: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
-    """The shape of an input that is read through views alone: declared."""
-    if tensor not in shapes:
-        raise SpecError(f"tensor {tensor} is read as {reader.access(tensor)} alone; declare its shape")
-    for size in shapes[tensor]:
-        if not 1 <= size <= MAX_SIZE:
-            raise SpecError(f"the shape of {tensor} holds {size}; sizes are 1 to 2**40", path=f"shapes.{tensor}")
-    return tuple(shapes[tensor])
 
 
 def _check_reads(view: TensorView, einsums: Sequence[Einsum], sizes: Mapping[str, int]) -> None:
