@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from ..errors import SpecError
-from ..reading.facts import Fact, FactReader
+from ..reading.facts import FactReader
 from ..reading.fields import read_record
 from ..reading.keys import ANYTHING, NAME, Choice, Either, Key, Later, Number, Record, Shape, Table
 from ..reading.located import Located
@@ -107,8 +107,3 @@ def _allowed(shape: Number, value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not math.isfinite(value):
         return False
     return value > 0 if shape.positive else value >= (shape.minimum or 0)
-
-
-def facts_of(found: MachineComponent, level: str, names: Mapping[str, object]) -> list[Fact]:
-    """The source of every number that the component gives to the level of that name."""
-    return [Fact(f"{level}.{name}", f"{found.name}: {found.source}", "derived") for name in names]

@@ -27,7 +27,7 @@ from ..reading.fields import read_record
 from ..reading.keys import BOOLEAN, NAME, TEXT, Choice, Each, Either, Key, Number, Plain, Record, Table, Written
 from ..reading.located import Located, from_data, read_file, read_text
 from ..workload.selectors import selector
-from .components import COMPONENT, MachineComponent, facts_of, numbers_of, read_component
+from .components import COMPONENT, MachineComponent, numbers_of, read_component
 from .levels import Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory, Toll
 
 VERSION = 1
@@ -253,7 +253,7 @@ def _priced(stated: _Stated, facts: list[Fact]) -> Level:
     component, own = stated.component
     given = numbers_of(component, level, own, stated.record)
     given = {key: value for key, value in given.items() if key not in stated.fields}
-    facts += facts_of(component, level.name, given)
+    facts += [Fact(f"{level.name}.{key}", f"{component.name}: {component.source}", "derived") for key in given]
     return _built(label, {**stated.fields, **given})
 
 
