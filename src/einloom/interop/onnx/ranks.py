@@ -10,11 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import islice, pairwise
 from math import prod
-from typing import TypeVar
 
 from ...dataclass import dataclass
-
-T = TypeVar("T")
 
 
 class Locked(Exception):
@@ -91,7 +88,7 @@ def unite(one: Rank, other: Rank, locked: frozenset[Hashable]) -> None:
     if a.parts and b.parts:
         sizes = refinement([[leaf.size for leaf in a.leaves()], [leaf.size for leaf in b.leaves()]])
         for rank in (a, b):
-            for leaf, wanted in aligned([(leaf, leaf.size) for leaf in rank.leaves()], sizes):
+            for leaf, wanted in zip(rank.leaves(), aligned([leaf.size for leaf in rank.leaves()], sizes), strict=True):
                 if len(wanted) > 1:
                     if leaf.locked:
                         raise Locked(a.keys | b.keys)
@@ -125,17 +122,17 @@ def refinement(factors: Sequence[Sequence[int]]) -> list[int]:
     return found[::-1]
 
 
-def aligned(items: Sequence[tuple[T, int]], sizes: Sequence[int]) -> list[tuple[T, list[int]]]:
-    """Each item with the run of `sizes` whose product is its own size. Raises Uneven if they do not nest."""
+def aligned(products: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
+    """For each product the run of `sizes` that has it. Raises Uneven if they do not nest."""
     left = list(sizes)
-    found: list[tuple[T, list[int]]] = []
-    for item, size in items:
+    found: list[list[int]] = []
+    for size in products:
         taken: list[int] = []
         while prod(taken) < size and left:
             taken.append(left.pop(0))
         if prod(taken) != size:
             raise Uneven(f"{size} against {' x '.join(map(str, sizes))}")
-        found.append((item, taken))
+        found.append(taken)
     return found
 
 
@@ -318,13 +315,13 @@ class Splitter:
                 break
             view = self._split(view, axes, target)
         left = iter(axes)
-        runs = aligned([(size, size) for size in sizes], [axis.size for axis in axes])
-        return view, tuple(tuple(islice(left, len(run))) for _, run in runs)
+        runs = aligned(sizes, [axis.size for axis in axes])
+        return view, tuple(tuple(islice(left, len(run))) for run in runs)
 
     def _split(self, view: View, axes: Sequence[Var], target: Sequence[int]) -> View:
         """The view with these axes split; where a rank is locked, the view's axis alone."""
         alone: dict[Var, tuple[Var, ...]] = {}
-        for axis, wanted in aligned([(axis, axis.size) for axis in axes], target):
+        for axis, wanted in zip(axes, aligned([axis.size for axis in axes], target), strict=True):
             if len(wanted) == 1:
                 continue
             if axis.rank.root().locked:
