@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from fractions import Fraction
 from math import ceil, prod
 
 from ...cost.evaluate import price
@@ -165,14 +164,12 @@ class _Walk:
             written = tensor == path.einsum.output.tensor
             down = not written or tensor in self.case.layout.accumulated
             if tensor in self.case.layout.tiles[path.einsum.name][level].tensors:
-                size = size if written else int(size * (1 - self.found(path, tensor, node.target)))
+                if not written:
+                    size = int(size * (1 - left_behind(self.case.paths, self.case.layout, path, tensor, node.target)))
                 reads[tensor] = epochs * size * spread * down
                 updates[tensor] = epochs * size * spread * written
                 filled[tensor] = epochs * size * down
         return _Below(self.tile(node, level + 1, epochs, filled), reads, updates)
-
-    def found(self, path: Path, tensor: str, memory: str) -> Fraction:
-        return left_behind(self.case.paths, self.case.layout, path, tensor, memory)
 
     def operator(self, node: Op, epochs: int) -> _Below:
         """One cycle for every point; each operand is read, and the result, too, where it is accumulated."""
