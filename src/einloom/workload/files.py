@@ -41,6 +41,8 @@ _RANK = Number("count", minimum=1, sourced=False)
 _MODULE = Written("the path of a module", module_path, f"^{MODULE_PATH}$")
 _TEXT = Written("an Einsum", parse_einsum, r"=|->")
 BITS = Either((_BITS, Table(_BITS)))
+_AS_THEY_ARE = ("outputs", "persistent", "initial", "repeat", "absorbed")
+"""Keys whose values a workload is built with as they are."""
 EINSUM = Record(
     "an Einsum",
     (
@@ -122,12 +124,8 @@ def workload_from(view: Located, parameters: Mapping[str, str] | None = None) ->
             dict(found.get("ranks", ())),
             bits=dict(bits) if isinstance(bits, tuple) else bits,
             shapes=dict(found.get("shapes", ())),
-            outputs=found.get("outputs"),
-            persistent=found.get("persistent", ()),
-            initial=found.get("initial", ()),
-            repeat=found.get("repeat", 1),
+            **{key: found[key] for key in _AS_THEY_ARE if key in found},
             facts=facts,
-            absorbed=found.get("absorbed", ()),
             views=[TensorView(name, view["of"], tuple(view["shape"])) for name, view in found.get("views", ())],
         )
     except SpecError as error:

@@ -73,13 +73,9 @@ def _fitted(workload: Data) -> Data:
     text = " ".join(str(e["einsum"] if isinstance(e, dict) else e) for e in data["einsums"])
     words = set(findall(r"[^][,+\-()*=\s]+", text))
     words |= {view["of"] for name, view in data.get("views", {}).items() if name in words}
-    if "ranks" in data:
-        data["ranks"] = {v: n for v, n in data["ranks"].items() if v in words}
-    for key in ("shapes", "bits"):
+    for key in ("ranks", "shapes", "bits", "views"):
         if isinstance(data.get(key), dict):
-            data[key] = {t: x for t, x in data[key].items() if t in words or t == "default"}
-    if "views" in data:
-        data["views"] = {name: view for name, view in data["views"].items() if name in words}
+            data[key] = {name: x for name, x in data[key].items() if name in words or name == "default"}
     for key in ("outputs", "persistent", "initial"):
         if isinstance(data.get(key), list):
             data[key] = [t for t in data[key] if t in words]
