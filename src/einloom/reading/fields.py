@@ -93,7 +93,7 @@ def read_shape(view: Located, shape: Shape, reader: FactReader, path: str) -> An
         case Record():
             return built(view, shape, reader, path)
         case Either(shapes=shapes):
-            return read_shape(view, _fitting(view, shapes), reader, path)
+            return read_shape(view, fitting(view, shapes), reader, path)
         case Later(shape=shape_of):
             return read_shape(view, shape_of(), reader, path)
 
@@ -143,7 +143,7 @@ def _table(view: Located, shape: Table, reader: FactReader, path: str) -> tuple[
     return tuple(found)
 
 
-def _fitting(view: Located, shapes: tuple[Shape, ...]) -> Shape:
+def fitting(view: Located, shapes: tuple[Shape, ...]) -> Shape:
     """The first shape that a value of this kind may have; the last one if none does, for its message."""
     return next((shape for shape in shapes if _fits(view, shape)), shapes[-1])
 

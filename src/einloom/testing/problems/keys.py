@@ -6,11 +6,12 @@ The schemas are the tables that the readers use, so a key that is new to a file 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from ...machine.files import MACHINE, SET
 from ...mapspace.files import MAPSPACE
+from ...reading.fields import fitting
 from ...reading.keys import Choice, Each, Either, Later, Plain, Record, Shape, Table, Written
+from ...reading.located import Located, from_data
 from ...workload.files import WORKLOAD
 from ...workload.selectors import KEYWORDS, selector
 from .files import Files
@@ -27,7 +28,7 @@ def known() -> frozenset[str]:
 def used(files: Files) -> frozenset[str]:
     """The keys and words that a problem's files have."""
     whole = ((WORKLOAD, files.workload), (MACHINE, files.machine), (MAPSPACE, files.mapspace))
-    return frozenset(name for record, data in whole for name in _of_data(record, data, ""))
+    return frozenset(name for record, data in whole for name in _of_data(record, from_data(data), ""))
 
 
 def _of_shape(shape: Shape, at: str) -> Iterator[str]:
@@ -52,34 +53,26 @@ def _of_shape(shape: Shape, at: str) -> Iterator[str]:
                 yield from _of_shape(one, at)
 
 
-def _of_data(shape: Shape, data: Any, at: str) -> Iterator[str]:
+def _of_data(shape: Shape, view: Located, at: str) -> Iterator[str]:
     match shape:
         case Record(title=title, keys=keys):
             for key in keys:
-                if isinstance(data, dict) and key.name in data and key.name not in LABELS:
+                if key.name not in LABELS and (value := view.get(key.name)) is not None:
                     yield f"{title}: {key.name}"
-                    yield from _of_data(key.shape, data[key.name], f"{title}: {key.name}")
-        case Choice() | Plain(kind="boolean"):
-            yield f"{at} {data}"
+                    yield from _of_data(key.shape, value, f"{title}: {key.name}")
+        case Choice():
+            yield f"{at} {view.text()}"
+        case Plain(kind="boolean"):
+            yield f"{at} {view.boolean()}"
         case Written() if shape is SET:
-            yield from (f"{at} {word}" for word in selector(str(data)).names if word in KEYWORDS)
+            yield from (f"{at} {word}" for word in selector(view.text()).names if word in KEYWORDS)
         case Later(shape=shape_of):
-            yield from _of_data(shape_of(), data, at)
+            yield from _of_data(shape_of(), view, at)
         case Each(item=inner):
-            for one in data if isinstance(data, list) else ():
+            for one in view.items():
                 yield from _of_data(inner, one, at)
         case Table(value=inner):
-            for one in data.values() if isinstance(data, dict) else ():
+            for _, _, one in view.entries():
                 yield from _of_data(inner, one, at)
         case Either(shapes=shapes):
-            yield from _of_data(_fitting(shapes, data), data, at)
-
-
-def _fitting(shapes: tuple[Shape, ...], data: Any) -> Shape:
-    """The shape among several that the data is written in: a list, the record with its label, or something plain."""
-    for shape in shapes:
-        if isinstance(shape, Record) and isinstance(data, dict) and (not shape.label or shape.label in data):
-            return shape
-        if isinstance(shape, Each | Table) and isinstance(data, list if isinstance(shape, Each) else dict):
-            return shape
-    return next((s for s in shapes if not isinstance(s, Record | Each | Table)), shapes[0])
+            yield from _of_data(fitting(view, shapes), view, at)
