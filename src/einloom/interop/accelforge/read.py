@@ -19,12 +19,11 @@ from ...reading.located import Located
 from ..bundle import Bundle
 from .cascades import CascadeReader, SetNames
 from .components import Symbols
-from .expressions import Value, evaluate
 from .includes import IncludedLine, with_files
 from .machines import machine_from
 from .models import read_models
 from .schedules import ScheduleReader
-from .scopes import Agreed, Layered, VariableScope, given_values
+from .scopes import Agreed, Layered, VariableScope, expression_or_text, given_values
 from .tagged import parse_tagged, read_tagged
 from .write import METRICS
 
@@ -44,7 +43,7 @@ def read(
     Raises SpecError with file and line for what cannot be read, and for what has no counterpart and would change what a
     mapping costs.
     """
-    values = {name: _parameter(text) for name, text in (parameters or {}).items()}
+    values = {name: expression_or_text(text, {}) for name, text in (parameters or {}).items()}
     try:
         return _imported([read_tagged(file, values, folders) for file in files])
     except SpecError as error:
@@ -53,16 +52,8 @@ def read(
 
 def read_texts(texts: Table[str, str], parameters: Table[str, str] | None = None) -> Bundle:
     """As `read`, for texts by file name."""
-    values = {name: _parameter(text) for name, text in (parameters or {}).items()}
+    values = {name: expression_or_text(text, {}) for name, text in (parameters or {}).items()}
     return _imported([parse_tagged(text, name, values) for name, text in texts.items()])
-
-
-def _parameter(text: str) -> Value:
-    """A template's parameter: a number or an expression if it reads as one, else text."""
-    try:
-        return evaluate(text, {})
-    except SpecError:
-        return text
 
 
 def _imported(views: Sequence[Located]) -> Bundle:

@@ -159,11 +159,13 @@ def given_values(view: Located | None) -> dict[str, Value]:
     """The values that a user gives for variables: numbers, expressions, or plain text."""
     found: dict[str, Value] = {}
     for name, _, value in view.entries() if view is not None else ():
-        if not value.is_text:
-            found[name] = plain(value)
-            continue
-        try:
-            found[name] = evaluate(value.text(), found)
-        except SpecError:
-            found[name] = value.text()
+        found[name] = expression_or_text(value.text(), found) if value.is_text else plain(value)
     return found
+
+
+def expression_or_text(text: str, names: Mapping[str, Value]) -> Value:
+    """A number, or whatever the text means as an expression; else the text."""
+    try:
+        return evaluate(text, names)
+    except SpecError:
+        return text

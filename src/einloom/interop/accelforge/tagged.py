@@ -23,7 +23,7 @@ from .template import Expanded, expand
 TAG = "!"
 MERGE = "<<"
 _BOOLEANS = {"True": True, "False": False, "TRUE": True, "FALSE": False}
-_TEMPLATE = re.compile(r"\{\{|\{%|\{#")
+TEMPLATE = re.compile(r"\{\{|\{%|\{#")
 
 
 def read_tagged(
@@ -52,7 +52,7 @@ def parse_tagged(
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     refuse_unreadable(text, file)
-    expanded = expand(text, file, values, library) if _TEMPLATE.search(text) else None
+    expanded = expand(text, file, values, library) if TEMPLATE.search(text) else None
     try:
         events = YAML(typ="safe", pure=True).parse(text if expanded is None else expanded.text)
         node = tree_of_events(_tags_as_fields(events, file, expanded), file)

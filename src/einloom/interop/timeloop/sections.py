@@ -5,17 +5,15 @@ Node tags such as ``!Component`` become a field; nothing else is tagged. Templat
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 
 from ...errors import SpecError
 from ...reading.located import Located
-from ..accelforge.tagged import parse_tagged
+from ..accelforge.tagged import TEMPLATE, parse_tagged
 from ..tileflow.sections import known, named_sections
 
 READ = ("architecture", "problem", "mapping", "ERT", "variables")
 LEFT_OUT = ("mapper", "components", "ART", "globals", "dumped_by_timeloop_front_end")
-_TEMPLATE = re.compile(r"\{\{|\{%|\{#")
 _VERSIONS = ("0.4", "0.5")
 
 
@@ -27,7 +25,7 @@ def sections(texts: Mapping[str, str], notes: list[str]) -> dict[str, Located]:
 
 def _plain(text: str, name: str) -> Located:
     """The view of a text. SpecError for a template."""
-    template = _TEMPLATE.search(text)
+    template = TEMPLATE.search(text)
     if template is not None:
         line = text.count("\n", 0, template.start()) + 1
         message = "a template (jinja) is not executed; write what it stands for, or what it includes, in its place"
