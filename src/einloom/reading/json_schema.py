@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .facts import KINDS as FACT_KINDS
-from .keys import Choice, Each, Either, Key, Later, NameOf, Number, Plain, Record, Shape, Table, Written
+from .keys import Choice, Each, Either, Key, Kind, Later, NameOf, Number, Plain, Record, Shape, Table, Written
 from .units import UNIT_NAMES, suffixes
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -19,6 +19,14 @@ _ARITHMETIC = rf"^(?!{_ALONE})(?!{_NO_UNIT}).*[\w.)]\s*(\*\*|//|[-*/+%])\s*[\w.(
 """An operator between two operands, and nowhere a number that a word follows which is no unit, as in ``2 * 4 KB``."""
 _TEXT: Schema = {"type": "string", "minLength": 1}
 _NAME: Schema = {"anyOf": [_TEXT, {"type": "integer"}]}
+_PLAIN: dict[Kind, Schema] = {
+    "text": _TEXT,
+    "long": _TEXT,
+    "name": _NAME,
+    "names": {"anyOf": [*_NAME["anyOf"], {"type": "array", "items": _NAME, "uniqueItems": True}]},
+    "boolean": {"type": "boolean"},
+    "anything": {},
+}
 _SOURCE: Schema = {"source": _TEXT, "kind": {"enum": list(FACT_KINDS)}}
 
 
@@ -58,9 +66,9 @@ def _shape(shape: Shape, definitions: dict[str, Schema]) -> Schema:
         case Choice(options=options):
             return {"enum": list(options)}
         case Plain(kind=kind):
-            return _plain(kind)
+            return _PLAIN[kind]
         case NameOf(several=several):
-            return _plain("names" if several else "name")
+            return _PLAIN["names" if several else "name"]
         case Written(pattern=pattern):
             return {"type": "string"} if pattern is None else {"type": "string", "pattern": pattern}
         case Each(item=item, minimum=minimum, sourced=sourced):
@@ -82,18 +90,6 @@ def _shape(shape: Shape, definitions: dict[str, Schema]) -> Schema:
             return {"anyOf": [one for inner in shapes for one in _alternatives(_shape(inner, definitions))]}
         case Later(shape=shape_of):
             return _shape(shape_of(), definitions)
-
-
-def _plain(kind: str) -> Schema:
-    schemas: dict[str, Schema] = {
-        "text": _TEXT,
-        "long": _TEXT,
-        "name": _NAME,
-        "names": {"anyOf": [*_alternatives(_NAME), {"type": "array", "items": _NAME, "uniqueItems": True}]},
-        "boolean": {"type": "boolean"},
-        "anything": {},
-    }
-    return schemas[kind]
 
 
 def _number(shape: Number) -> Schema:

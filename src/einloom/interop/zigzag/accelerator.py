@@ -63,12 +63,9 @@ def accelerator_from(view: Located, clock: float, notes: list[str]) -> Machine:
     memories = view.require("memories")
     levels = [*_levels(memories, _ordered(memories, places, dimensions), dimensions), unit]
     for index, message in structure_problems(levels):
-        raise (memories if index is None else _view_of(levels[index], places, memories)).error(message)
+        level = None if index is None else levels[index]
+        raise next((place.view for place in places if place.memory is level), memories).error(message)
     return Machine(name, tuple(levels), facts=energy_facts(levels, f"ZigZag's {name}", "size"))
-
-
-def _view_of(level: Level, places: Sequence[Place], default: Located) -> Located:
-    return next((place.view for place in places if place.memory is level), default)
 
 
 def _array(view: Located, clock: float, notes: list[str]) -> tuple[dict[str, int], ComputeUnit]:
