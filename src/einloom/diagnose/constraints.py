@@ -20,51 +20,23 @@ from ..workload.einsum import Workload
 from ..workload.selectors import Selector, select, selector
 
 HoldingKey = Literal["must", "may", "backs"]
+AxisKey = Literal["use", "only_irrelevant_to"]
+UnitKey = Literal["kinds", "operands"]
 
 
 @dataclass(frozen=True, slots=True)
-class Capacity:
-    """The size of a memory."""
+class OfMachine:
+    """What the machine's file says under a key of a memory, an axis or a compute unit; `use` only where it is full."""
 
     name: str
-    key: ClassVar = "size"
-
-
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """What a memory must hold, may hold, or may back."""
-
-    name: str
-    key: HoldingKey
-
-
-@dataclass(frozen=True, slots=True)
-class FullUse:
-    """``use: full`` of an axis."""
-
-    name: str
-    key: ClassVar = "use"
-
-
-@dataclass(frozen=True, slots=True)
-class Barred:
-    """``only_irrelevant_to`` of an axis."""
-
-    name: str
-    key: ClassVar = "only_irrelevant_to"
-
-
-@dataclass(frozen=True, slots=True)
-class Executes:
-    """The kinds of Einsums, or the numbers of operands, that a compute unit executes."""
-
-    name: str
-    key: Literal["kinds", "operands"]
+    key: Literal["size"] | HoldingKey | AxisKey | UnitKey
 
 
 @dataclass(frozen=True, slots=True)
 class FusedLoops:
     """The largest number of fused loops."""
+
+    key: ClassVar = "max_fused_loops"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,10 +44,10 @@ class Asked:
     """A limit of the mapspace; the object itself, as two equal ones may stand in a file."""
 
     limit: Limit
+    key: ClassVar = "mapspace"
 
 
 MAX_SIZE_TEXT = 10  # characters
-OfMachine = Capacity | Holding | FullUse | Barred | Executes
 Constraint = OfMachine | FusedLoops | Asked
 IDLE: Mapping[str, Any] = {
     "size": None,
@@ -97,19 +69,19 @@ def constraints(problem: Problem, granted: Collection[Limit] = ()) -> tuple[Cons
         found.append(FusedLoops())
     for memory in machine.memories:
         if memory.size is not None:
-            found.append(Capacity(memory.name))
+            found.append(OfMachine(memory.name, "size"))
         for key in get_args(HoldingKey):
             if not all(_chosen(getattr(memory, key), workload, IDLE[key])):
-                found.append(Holding(memory.name, key))
+                found.append(OfMachine(memory.name, key))
     for axis in machine.axes.values():
-        found += [FullUse(axis.name)] if axis.use == "full" else []
+        found += [OfMachine(axis.name, "use")] if axis.use == "full" else []
         if not all(_chosen(axis.only_irrelevant_to, workload, NOTHING)):
-            found.append(Barred(axis.name))
+            found.append(OfMachine(axis.name, "only_irrelevant_to"))
     for unit in machine.units:
         asked = [e for e in workload.einsums if e.kind != "copy"]
-        found += [Executes(unit.name, "kinds")] if any(e.kind not in unit.kinds for e in asked) else []
+        found += [OfMachine(unit.name, "kinds")] if any(e.kind not in unit.kinds for e in asked) else []
         if unit.operands and any(len(e.inputs) not in unit.operands for e in asked):
-            found.append(Executes(unit.name, "operands"))
+            found.append(OfMachine(unit.name, "operands"))
     return tuple(found)
 
 
@@ -127,9 +99,9 @@ def without(problem: Problem, constraint: Constraint) -> Problem:
             return with_limit(problem, limit, None)
         case FusedLoops():
             return replace(problem, mapspace=replace(problem.mapspace, max_fused_loops=None))
-        case Holding(name, "must"):
+        case OfMachine(name, "must"):
             return with_level(problem, holding_less(machine.memory(name), NOTHING, problem.workload))
-        case Executes(name, "kinds"):
+        case OfMachine(name, "kinds"):
             return stating(problem, constraint, wider_kinds(machine.unit(name), problem.workload))
     return stating(problem, constraint, IDLE[constraint.key])
 
@@ -142,9 +114,9 @@ def stating(problem: Problem, constraint: OfMachine, value: Any) -> Problem:
 
 def part(machine: Machine, constraint: OfMachine) -> Memory | ComputeUnit | Axis:
     """What the constraint is said of."""
-    if isinstance(constraint, FullUse | Barred):
+    if constraint.key in get_args(AxisKey):
         return machine.axes[constraint.name]
-    return machine.unit(constraint.name) if isinstance(constraint, Executes) else machine.memory(constraint.name)
+    return machine.unit(constraint.name) if constraint.key in get_args(UnitKey) else machine.memory(constraint.name)
 
 
 def holding_less(memory: Memory, must: Selector, workload: Workload) -> Memory:
@@ -172,19 +144,18 @@ def only(problem: Problem, all_of: tuple[Constraint, ...], active: Collection[in
 
 def shapes_spreads(constraint: Constraint) -> bool:
     """True if it limits which spatial choices count among those that use the most instances."""
-    return isinstance(constraint, Barred) or (isinstance(constraint, Asked) and isinstance(constraint.limit, AxisLimit))
+    limit = constraint.limit if isinstance(constraint, Asked) else None
+    return constraint.key == "only_irrelevant_to" or isinstance(limit, AxisLimit)
 
 
 def demands_full_use(constraint: Constraint) -> bool:
     """True if it admits only the spatial choices that use the most instances."""
-    return isinstance(constraint, FullUse)
+    return constraint.key == "use"
 
 
 def where(constraint: Constraint) -> str:
     """The place where the constraint is said, in few words."""
-    if isinstance(constraint, Asked):
-        return "mapspace"
-    return "max_fused_loops" if isinstance(constraint, FusedLoops) else f"{constraint.name}.{constraint.key}"
+    return f"{constraint.name}.{constraint.key}" if isinstance(constraint, OfMachine) else constraint.key
 
 
 def said(problem: Problem, constraint: Constraint) -> str:
@@ -195,9 +166,9 @@ def said(problem: Problem, constraint: Constraint) -> str:
         most = problem.mapspace.max_fused_loops
         return "unlimited" if most is None else str(most)
     value = getattr(part(problem.machine, constraint), constraint.key)
-    if isinstance(constraint, Capacity):
+    if constraint.key == "size":
         return bits(value)
-    return ", ".join(map(str, value)) or "any" if isinstance(constraint, Executes) else str(value)
+    return ", ".join(map(str, value)) or "any" if constraint.key in get_args(UnitKey) else str(value)
 
 
 def bits(number: int | None) -> str:

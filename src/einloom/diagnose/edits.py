@@ -18,11 +18,9 @@ from ..problem import Problem
 from ..workload.selectors import Selector, select, selector
 from .constraints import (
     Asked,
-    Barred,
-    Capacity,
     Constraint,
     FusedLoops,
-    Holding,
+    OfMachine,
     holding_less,
     part,
     said,
@@ -47,7 +45,7 @@ class RelaxationStep:
 
 def dropped(problem: Problem, constraint: Constraint) -> RelaxationStep:
     """The constraint is given up altogether."""
-    if isinstance(constraint, Holding) and constraint.key == "must":
+    if isinstance(constraint, OfMachine) and constraint.key == "must":
         return _held_less(problem, constraint.name, NOTHING)
     after = without(problem, constraint)
     if isinstance(constraint, Asked):
@@ -70,7 +68,7 @@ def _held_less(problem: Problem, name: str, must: Selector) -> RelaxationStep:
     return RelaxationStep(tuple(changes), with_level(problem, eased))
 
 
-def sized(problem: Problem, constraint: Capacity, size: int) -> RelaxationStep:
+def sized(problem: Problem, constraint: OfMachine, size: int) -> RelaxationStep:
     """The memory has `size` bits."""
     return _eased(problem, constraint, stating(problem, constraint, size))
 
@@ -111,9 +109,8 @@ def for_tensors(problem: Problem, constraint: Constraint, tensors: tuple[str, ..
 def _selection(problem: Problem, constraint: Constraint) -> tuple[Selector, bool, tuple[str, ...] | None] | None:
     """(what it selects, whether adding tensors relaxes it, the Einsums that it speaks of)."""
     match constraint:
-        case Holding() | Barred():
-            adds = isinstance(constraint, Holding) and constraint.key != "must"
-            return getattr(part(problem.machine, constraint), constraint.key), adds, None
+        case OfMachine(key="must" | "may" | "backs" | "only_irrelevant_to" as key):
+            return getattr(part(problem.machine, constraint), key), key in ("may", "backs"), None
         case Asked(HoldLimit() as limit):
             return limit.tensors, limit.rule == "may_keep", limit.einsums
         case Asked(BackLimit() as limit):
@@ -123,9 +120,9 @@ def _selection(problem: Problem, constraint: Constraint) -> tuple[Selector, bool
 
 def _reselected(problem: Problem, constraint: Constraint, new: Selector) -> RelaxationStep:
     match constraint:
-        case Holding(name, "must"):
+        case OfMachine(name, "must"):
             return _held_less(problem, name, new)
-        case Holding() | Barred():
+        case OfMachine():
             return _eased(problem, constraint, stating(problem, constraint, new))
         case Asked(HoldLimit() | BackLimit() as limit):
             return exchanged(problem, limit, replace(limit, tensors=new))

@@ -16,7 +16,7 @@ from ..mapping.text import parse_mapping
 from ..problem import Problem
 from ..search.method import Watcher
 from .conflict import Blame, Choice
-from .constraints import Capacity, Executes, FusedLoops, constraints
+from .constraints import constraints
 from .feasibility import Answer, Asker, Undecided, Unfinished
 from .record import Relaxation
 from .relaxations import grain, relaxations, relaxed, worded
@@ -35,10 +35,11 @@ def named(problem: Problem, witness: str, seconds: float = SECONDS, watch: Watch
         return witness
     blame = Blame(Asker(watch or Watcher(), seconds), problem, constraints(problem))
     conflict, helpful = obstacles(blame)
-    if not conflict or any(isinstance(blame.candidates[i], Executes) for i in conflict):
+    keys = [blame.candidates[i].key for i in conflict]
+    if not keys or {"kinds", "operands"} & set(keys):
         return witness  # which names the Einsum that no unit executes, or there is nothing to name
     parts = [_enough(problem, one) for one in helpful]
-    if len(conflict) > 1 or not parts or not isinstance(blame.candidates[min(conflict)], Capacity):
+    if keys != ["size"] or not parts:
         parts.insert(0, _contradiction(blame, conflict))
     return "; ".join(parts)
 
@@ -64,7 +65,7 @@ def obstacles(blame: Blame) -> tuple[Choice, list[Relaxation]]:
 def _nearest(blame: Blame, conflict: Choice) -> Iterator[Relaxation]:
     """The nearest way to relax each limit of which one is enough, those with a number first; else of all together."""
     alone = False
-    for i in sorted(conflict, key=lambda i: (not isinstance(blame.candidates[i], Capacity | FusedLoops), i)):
+    for i in sorted(conflict, key=lambda i: (blame.candidates[i].key not in ("size", "max_fused_loops"), i)):
         known = blame.mapped(blame.everything - {i})
         if known is not None:
             alone = True

@@ -22,7 +22,7 @@ from ..mapping.tree import Loop, Mapping
 from ..problem import Problem
 from . import edits as steps
 from .conflict import Blame, Choice
-from .constraints import Capacity, Constraint, FusedLoops, without
+from .constraints import Constraint, FusedLoops, OfMachine, without
 from .edits import RelaxationStep
 from .feasibility import Answer, Asker, Undecided
 from .record import Change, Relaxation
@@ -122,7 +122,7 @@ class _Ways:
         """
         assert answer.mapping is not None
         all_of = steps.dropped(self.problem, self.constraint)
-        if isinstance(self.constraint, Capacity):
+        if isinstance(self.constraint, OfMachine) and self.constraint.key == "size":
             yield self._size(self.constraint, answer)
             return
         if isinstance(self.constraint, FusedLoops):
@@ -135,7 +135,7 @@ class _Ways:
         if not less:
             yield all_of, answer, None, self._after(all_of)
 
-    def _size(self, constraint: Capacity, answer: Answer) -> Found:
+    def _size(self, constraint: OfMachine, answer: Answer) -> Found:
         """The least size that is enough, by bisection between the size now and what a mapping occupies.
 
         Tiles are whole numbers of values, so only multiples of the grain make a difference.
