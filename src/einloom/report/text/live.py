@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -49,32 +49,24 @@ def obstacle(counts: Mapping[str, int]) -> str | None:
     return max(found, key=lambda name: found[name], default=None)
 
 
-class Display:
-    """Called by a recorder after every report; draws at most ten times a second."""
-
-    def __init__(self, objective: Objective) -> None:
-        from rich.console import Console
-        from rich.live import Live
-
-        self._objective = objective
-        self.live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
-        self._drawn = 0.0
-
-    def __call__(self, recorder: Recorder) -> None:
-        now = time.monotonic()
-        if now - self._drawn >= REFRESH_SECONDS:
-            from rich.text import Text
-
-            self._drawn = now
-            self.live.update(Text(line(recorder, self._objective), overflow="ellipsis", no_wrap=True), refresh=True)
-
-
 @contextmanager
-def display(objective: Objective) -> Iterator[Display | None]:
-    """A display if standard error is a terminal, else None."""
+def display(objective: Objective) -> Iterator[Callable[[Recorder], None] | None]:
+    """What a recorder calls after every report, to draw at most ten times a second; None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
-    shown = Display(objective)
-    with shown.live:
-        yield shown
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    drawn = 0.0
+
+    def draw(recorder: Recorder) -> None:
+        nonlocal drawn
+        now = time.monotonic()
+        if now - drawn >= REFRESH_SECONDS:
+            drawn = now
+            live.update(Text(line(recorder, objective), overflow="ellipsis", no_wrap=True), refresh=True)
+
+    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+        yield draw
