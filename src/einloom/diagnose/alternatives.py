@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..errors import Infeasible
-from ..mapping.extents import addressed_paths
-from ..mapping.tree import Mapping, Store
+from ..mapping.extents import outermost_stores
 from ..mapspace.limits.data import BackLimit
 from ..problem import Problem
 from ..result import Result
@@ -17,15 +16,6 @@ from .constraints import constraints
 from .feasibility import UNDECIDED, Asker, Undecided, Unfinished
 from .record import Conflict, FusionAlternative, Side
 from .sensitivity import SAME
-
-
-def backing(mapping: Mapping, tensor: str) -> str:
-    """The memory of the tensor's outermost store."""
-    for steps in addressed_paths(mapping.nest).values():
-        for _, node in steps:
-            if isinstance(node, Store) and tensor in node.tensors:
-                return node.memory
-    raise ValueError(f"{tensor} is stored nowhere")
 
 
 def forced(problem: Problem, tensor: str, side: Side) -> tuple[Problem, BackLimit]:
@@ -42,8 +32,9 @@ def alternatives(asker: Asker, result: Result, value: float) -> Iterator[FusionA
     outermost = result.machine.memories[0].name
     if len(result.machine.memories) < 2:
         return
+    stores = outermost_stores(result.mapping.nest)
     for tensor in result.workload.intermediates:
-        memory = backing(result.mapping, tensor)
+        memory, _ = stores[tensor]
         side: Side = "fused" if memory == outermost else "unfused"
         problem, limit = forced(result.problem, tensor, side)
         try:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ..workload.einsum import Workload
-from .tree import Compute, Loop, Nest, Node, Split
+from .tree import Compute, Loop, Nest, Node, Split, Store
 
 Address = tuple[int, ...]
 Trail = tuple[tuple[Address, Node], ...]
@@ -32,6 +32,20 @@ def addressed_paths(nest: Nest) -> dict[str, Trail]:
                     walk(branch, (*address, j), above.copy())
 
     walk(nest, (), [])
+    return found
+
+
+def outermost_stores(nest: Nest) -> dict[str, tuple[str, tuple[Loop, ...]]]:
+    """Tensor -> the memory of its outermost store, and the loops above that."""
+    found: dict[str, tuple[str, tuple[Loop, ...]]] = {}
+    for steps in addressed_paths(nest).values():
+        above: tuple[Loop, ...] = ()
+        for _, node in steps:
+            if isinstance(node, Loop):
+                above = (*above, node)
+            elif isinstance(node, Store):
+                for tensor in node.tensors:
+                    found.setdefault(tensor, (node.memory, above))
     return found
 
 

@@ -1,29 +1,15 @@
-"""Where each intermediate is kept: its backing memory and the loops above it, in one walk of the tree."""
+"""Where each intermediate is kept: its backing memory and the loops above it."""
 
 from __future__ import annotations
 
-from ...mapping.tree import Loop, Nest, Split, Store
+from ...mapping.extents import outermost_stores
+from ...mapping.tree import Loop
 from ...result import Result
 
-Backing = tuple[str, tuple[Loop, ...]]
 
-
-def backings(result: Result) -> dict[str, Backing]:
+def backings(result: Result) -> dict[str, tuple[str, tuple[Loop, ...]]]:
     """(memory, loops above) of the outermost store of each intermediate; an empty name if there is none."""
-    found: dict[str, Backing] = {}
-
-    def walk(nest: Nest, above: tuple[Loop, ...]) -> None:
-        for node in nest:
-            if isinstance(node, Loop):
-                above = (*above, node)
-            elif isinstance(node, Store):
-                for tensor in node.tensors:
-                    found.setdefault(tensor, (node.memory, above))
-            elif isinstance(node, Split):
-                for branch in node.branches:
-                    walk(branch, above)
-
-    walk(result.mapping.nest, ())
+    found = outermost_stores(result.mapping.nest)
     return {name: found.get(name, ("", ())) for name in result.workload.intermediates}
 
 

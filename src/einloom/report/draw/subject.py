@@ -7,7 +7,7 @@ from functools import cached_property
 from ...cost.room.occupancy import Tile, tiles
 from ...cost.traffic.paths import Path, paths
 from ...machine.levels import Machine
-from ...mapping.extents import Address, edge_tiles
+from ...mapping.extents import Address, edge_tiles, outermost_stores
 from ...result import Provenance, Result
 from .scene import Scene
 
@@ -67,11 +67,7 @@ class Subject(Scene):
     @cached_property
     def backing(self) -> dict[str, str]:
         """Tensor -> memory of its outermost store."""
-        table: dict[str, str] = {}
-        for path in self.paths:
-            for store in path.stores:
-                table.setdefault(store.tensor, store.memory)
-        return table
+        return {tensor: memory for tensor, (memory, _) in outermost_stores(self.result.mapping.nest).items()}
 
     @cached_property
     def shallowest(self) -> int:
