@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from importlib import import_module
 
 MAX_LINES = 100
 """Of more errors than these only the number is printed."""
@@ -210,3 +211,11 @@ class MissingExtra(EinloomError):
         self.library = library
         self.extra = extra
         super().__init__(f"{library} is not installed; it comes with: pip install 'einloom[{extra}]'")
+
+
+def need(library: str, extra: str) -> None:
+    """Raise MissingExtra unless the library can be imported."""
+    try:
+        import_module(library)
+    except ImportError:
+        raise MissingExtra(library, extra) from None

@@ -8,7 +8,7 @@ from random import Random
 
 import click
 
-from ..errors import MissingExtra, SpecError
+from ..errors import SpecError, need
 from ..fabric.describe import NAMES, Fabric, fabric
 from ..fabric.simulate import Compiled, by_amaranth
 from ..fabric.tools import missing, tool
@@ -31,7 +31,7 @@ def rtl_verb(name: str, rows: int | None, width: int | None, output: str | None,
     `einloom rtl area` prints areas instead: elements and whole fabrics, synthesised with yosys. Simulation uses
     Verilator, and where that is missing Amaranth's own simulator.
     """
-    _need_amaranth()
+    need("amaranth", "rtl")
     if name == "area":
         click.echo(_areas(), nl=False)
         return
@@ -43,13 +43,6 @@ def rtl_verb(name: str, rows: int | None, width: int | None, output: str | None,
         click.echo(_written(one, Path(output)), nl=False)
     if number is not None:
         _simulated(one, number, seed)
-
-
-def _need_amaranth() -> None:
-    try:
-        import amaranth  # noqa: F401 - only whether it is there
-    except ImportError:
-        raise MissingExtra("amaranth", "rtl") from None
 
 
 def _written(one: Fabric, folder: Path) -> str:

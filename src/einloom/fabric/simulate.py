@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ..dataclass import dataclass
-from ..errors import MissingExtra, SpecError
+from ..errors import SpecError, need
 from ..reading import writing
 from .describe import OPERATIONS, Fabric
 from .streams import Job, Matrix, expected, packed, results, unpacked, words_out
@@ -91,11 +91,8 @@ def _words(job: Job) -> bytes:
 
 def by_amaranth(jobs: Sequence[Job]) -> list[Ran]:
     """The jobs, all of one fabric, in Amaranth's simulator. Raises MissingExtra without the extra ``rtl``."""
-    try:
-        from .rtl.inside import run_inside
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] != "amaranth":
-            raise
-        raise MissingExtra("amaranth", "rtl") from None
+    need("amaranth", "rtl")
+    from .rtl.inside import run_inside
+
     ran = run_inside(jobs)
     return [Ran(job, taken, tuple(results(job, seen))) for job, (taken, seen) in zip(jobs, ran, strict=True)]

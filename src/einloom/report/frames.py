@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtra, unknown
+from ..errors import need, unknown
 from ..result import Result
 
 if TYPE_CHECKING:
     import pandas
 
 
-def frame(records: Sequence[dict[str, Any]], heads: Sequence[str] | None = None) -> pandas.DataFrame:
-    """A DataFrame of records; `heads` names the columns where there may be no record. MissingExtra without pandas."""
-    try:
-        import pandas as found
-    except ImportError:
-        raise MissingExtra("pandas", "notebook") from None
-    return found.DataFrame.from_records(list(records), columns=None if heads is None else list(heads))
+def frame(records: Iterable[dict[str, Any] | Sequence[object]], heads: Sequence[str] = ()) -> pandas.DataFrame:
+    """A DataFrame of records, or of rows below their heads. Raises MissingExtra without pandas."""
+    need("pandas", "notebook")
+    import pandas as found
+
+    return found.DataFrame.from_records(list(records), columns=list(heads) or None)
 
 
 def actions(result: Result) -> pandas.DataFrame:
     """A row per Einsum, component, tensor and action: count, bits, bits of the busiest instance, joules."""
     heads = ("einsum", "component", "tensor", "action", "count", "bits", "busiest", "energy")
-    return frame([{key: getattr(action, key) for key in heads} for action in result.cost.actions], heads)
+    return frame(map(attrgetter(*heads), result.cost.actions), heads)
 
 
 def energy(result: Result) -> pandas.DataFrame:
@@ -44,32 +44,24 @@ def traffic(result: Result) -> pandas.DataFrame:
 
 def latency(result: Result) -> pandas.DataFrame:
     """Seconds: a row per Einsum and component that it keeps busy."""
-    heads = ("einsum", "component", "seconds")
-    return frame([dict(zip(heads, row, strict=True)) for row in result.cost.busy], heads)
+    return frame(result.cost.busy, ("einsum", "component", "seconds"))
 
 
 def occupancy(result: Result) -> pandas.DataFrame:
     """Bits in one instance at the worst moment: a row per memory and tensor alive then, with the memory's size."""
-    rows = [
-        {"memory": o.memory, "tensor": tensor, "bits": number, "peak": o.bits, "size": o.size}
-        for o in result.cost.occupancy
-        for tensor, number in o.tensors
-    ]
+    rows = [(o.memory, tensor, number, o.bits, o.size) for o in result.cost.occupancy for tensor, number in o.tensors]
     return frame(rows, ("memory", "tensor", "bits", "peak", "size"))
 
 
 def trace(result: Result) -> pandas.DataFrame:
     """Best value and proven bound over time: a row per change."""
     heads = ("seconds", "best", "bound")
-    return frame([{key: getattr(point, key) for key in heads} for point in result.trace], heads)
+    return frame(map(attrgetter(*heads), result.trace), heads)
 
 
 def front(result: Result) -> pandas.DataFrame:
     """The Pareto set: a row per mapping, with its tree as text; empty if the result has none."""
-    rows = [
-        {"energy": p.energy, "latency": p.latency, "edp": p.energy * p.latency, "mapping": str(p.mapping)}
-        for p in result.front
-    ]
+    rows = [(p.energy, p.latency, p.energy * p.latency, str(p.mapping)) for p in result.front]
     return frame(rows, ("energy", "latency", "edp", "mapping"))
 
 

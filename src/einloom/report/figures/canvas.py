@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import MissingExtra, SpecError, nearest
+from ...errors import SpecError, nearest, need
 from ...reading import writing
 from ..draw.palette import COLOURS, INKS
 
@@ -48,10 +48,9 @@ STYLE: dict[str, Any] = {
 @contextmanager
 def styled() -> Iterator[None]:
     """A ``with`` block in which everything is drawn in this style. Raises MissingExtra without matplotlib."""
-    try:
-        from matplotlib import rc_context
-    except ImportError:
-        raise MissingExtra("matplotlib", "figures") from None
+    need("matplotlib", "figures")
+    from matplotlib import rc_context
+
     with rc_context(STYLE):
         yield
 
