@@ -47,19 +47,14 @@ class FusecuRun:
     def moved(self) -> int:
         return sum(c.moved for c in self.choices)
 
-    @property
-    def roofline(self) -> float:
-        return sum(c.roofline for c in self.choices)
+    def by(self, goal: Goal) -> float:
+        return sum(c.by(goal) for c in self.choices)
 
     @property
-    def seconds(self) -> float:
-        return sum(c.seconds for c in self.choices)
-
-    def utilisation(self, exact: bool) -> float:
-        """Multiplications over what all elements could do in that time."""
+    def utilisation(self) -> float:
+        """Multiplications over what all elements could do in the time of the cycle model."""
         one = self.choices[0].fabric
-        seconds = self.seconds if exact else self.roofline
-        return sum(c.operations for c in self.choices) / (one.elements * one.clock * seconds)
+        return sum(c.operations for c in self.choices) / (one.elements * one.clock * self.by("seconds"))
 
 
 def run(model: str, on: Fabric, goal: Goal = "traffic", tokens: int | None = None) -> FusecuRun:
@@ -81,7 +76,7 @@ def saved(on: Fabric, against: Fabric) -> float:
 def speedup(on: Fabric, against: Fabric, exact: bool) -> float:
     """How much faster, the mean over the models; every operator runs its quickest way on both."""
     goal: Goal = "seconds" if exact else "roofline"
-    return float(mean(getattr(run(m, against, goal), goal) / getattr(run(m, on, goal), goal) for m in MODELS))
+    return float(mean(run(m, against, goal).by(goal) / run(m, on, goal).by(goal) for m in MODELS))
 
 
 def ablation() -> Iterator[tuple[str, Fabric]]:

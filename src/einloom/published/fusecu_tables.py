@@ -129,7 +129,7 @@ def models() -> FusecuTable:
     names = (*fusecu.BASELINES, "unfcu", "fusecu")
     for model, (title, *_) in MODELS.items():
         moved = [fusecu.run(model, fabric(n)).moved for n in names]
-        used = [fusecu.run(model, fabric(n), "seconds").utilisation(True) for n in ("tpu-v4i-like", "unfcu", "fusecu")]
+        used = [fusecu.run(model, fabric(n), "seconds").utilisation for n in ("tpu-v4i-like", "unfcu", "fusecu")]
         rows.append((title, *(f"{m / moved[0]:.3f}" for m in moved[1:]), *(f"{u:.0%}" for u in used)))
     heads = ("model", "Gemmini", "Planaria", "UnfCU", "FuseCU", "use, TPUv4i", "use, UnfCU", "use, FuseCU")
     return FusecuTable(
@@ -147,7 +147,7 @@ def sequence() -> FusecuTable:
     timed = dict(fusecu.llama("seconds"))
     for tokens, ran in fusecu.llama():
         base = ran[0].moved
-        used = [r.utilisation(True) for r in timed[tokens]]
+        used = [r.utilisation for r in timed[tokens]]
         rows.append((str(tokens), *(f"{r.moved / base:.3f}" for r in ran[1:]), f"{used[0]:.0%}", f"{used[-1]:.0%}"))
     heads = ("tokens", "Gemmini", "Planaria", "UnfCU", "FuseCU", "use, TPUv4i", "use, FuseCU")
     return FusecuTable(
