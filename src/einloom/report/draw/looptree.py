@@ -105,10 +105,11 @@ class _Tree:
         for tensor in node.tensors:
             start, last, tip = shown.start, shown.stop - 1, ""
             if self.subject:
-                tile = self.subject.tile_at.get((self.subject.paths[first].addresses[depth], tensor))
+                place = (self.subject.paths[first].addresses[depth], tensor)
+                tile = self.subject.tile_at.get(place)
                 if tile is None:
                     continue
-                alive = self.subject.alive(tile)
+                alive = self.subject.alive(*place)
                 start, last = max(alive[0], start), min(alive[1], last)
                 users = [user.einsum.name for user in tile.users]
                 used = ", ".join(users[:MAX_USERS]) + (", …" if len(users) > MAX_USERS else "")

@@ -8,6 +8,7 @@ from ...cost.room.occupancy import Tile, tiles
 from ...cost.traffic.paths import Path, paths
 from ...machine.levels import Machine
 from ...mapping.extents import Address, edge_tiles, outermost_stores
+from ...once import once_each
 from ...result import Provenance, Result
 from .scene import Scene
 
@@ -47,22 +48,17 @@ class Subject(Scene):
         """Einsum names in program order."""
         return tuple(path.einsum.name for path in self.paths)
 
-    def alive(self, tile: Tile) -> tuple[int, int]:
+    @once_each
+    def alive(self, address: Address, tensor: str) -> tuple[int, int]:
         """First and last leaf, in program order, at which the tile is alive: its users, and what a loop adds around."""
-        key = (tile.store.address, tile.store.tensor)
-        if key not in self._lives:
-            near = range(len(self.paths)) if tile.stays else tile.below
-            first, last = tile.users[0].order, tile.users[-1].order
-            while first > near.start and tile.alive(self.paths[first - 1], {}):
-                first -= 1
-            while last < near.stop - 1 and tile.alive(self.paths[last + 1], {}):
-                last += 1
-            self._lives[key] = (first, last)
-        return self._lives[key]
-
-    @cached_property
-    def _lives(self) -> dict[tuple[Address, str], tuple[int, int]]:
-        return {}
+        tile = self.tile_at[address, tensor]
+        near = range(len(self.paths)) if tile.stays else tile.below
+        first, last = tile.users[0].order, tile.users[-1].order
+        while first > near.start and tile.alive(self.paths[first - 1], {}):
+            first -= 1
+        while last < near.stop - 1 and tile.alive(self.paths[last + 1], {}):
+            last += 1
+        return first, last
 
     @cached_property
     def backing(self) -> dict[str, str]:
