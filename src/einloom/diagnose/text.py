@@ -66,11 +66,10 @@ def _folded(text: str, margin: int = 2) -> list[str]:
 
 def _row(label: str, text: str, width: int = 24) -> list[str]:
     """A label and its text, folded beside it."""
-    first, *rest = wrap(text, WIDTH - width - 4, break_long_words=True) or [""]
-    lead = f"  {label:<{width}}  "
-    if len(lead) > width + 4:
+    if len(label) > width:
         return [*_folded(label), *_folded(text, width + 4)]
-    return [f"{lead}{first}".rstrip(), *(" " * (width + 4) + line for line in rest)]
+    lead = f"  {label:<{width}}  "
+    return wrap(text, WIDTH, initial_indent=lead, subsequent_indent=" " * len(lead)) or [lead.rstrip()]
 
 
 def value_text(objective: Objective, value: float) -> str:

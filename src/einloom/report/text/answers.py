@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from ...certify.verdict import Verdict
 from ...problem import Problem
 from .results import bits
-from .table import WIDTH, columns
+from .table import columns, labelled
 
 if TYPE_CHECKING:
     from ...oracle.simulate import Simulation
@@ -21,9 +20,7 @@ def verdict(found: Verdict) -> str:
     """What `verify` found, one line per check."""
     lines = []
     for check in found.checks:
-        first, *rest = wrap(check.detail, WIDTH - 22, break_long_words=True) or [""]
-        lines += [f"  {_MARKS[check.passed]}  {check.name:<12}  {first}".rstrip()]
-        lines += [f"{'':22}{more}" for more in rest]
+        lines += labelled(f"  {_MARKS[check.passed]}  {check.name:<12}  ", check.detail)
     return "\n".join([*lines, _sentence(found), ""])
 
 

@@ -21,7 +21,7 @@ from ..data.bars import sums
 from ..data.fusion import backings
 from ..data.views import latency_rows
 from .limits import limits
-from .table import WIDTH, columns, fold
+from .table import WIDTH, columns, fold, labelled
 
 MAX_COMPONENTS = 5
 
@@ -93,11 +93,7 @@ def headline(result: Result) -> str:
 
 def _labelled(rows: list[tuple[str, str]]) -> list[str]:
     """Label and text, a line or more for each."""
-    lines = []
-    for name, text in rows:
-        first, *rest = wrap(text, WIDTH - 14, break_long_words=True) or [""]
-        lines += [f"  {name:<10}  {first}".rstrip(), *(f"{'':14}{more}" for more in rest)]
-    return lines
+    return [line for name, text in rows for line in labelled(f"  {name:<10}  ", text)]
 
 
 def nothing(found: Unmapped) -> str:

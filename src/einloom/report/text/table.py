@@ -21,6 +21,11 @@ def fold(line: str, width: int = WIDTH) -> list[str]:
     return [line[:margin] + rest[0], *(" " * (margin + 4) + more for more in rest[1:])]
 
 
+def labelled(lead: str, text: str) -> list[str]:
+    """The text beside its label, folded."""
+    return wrap(text, WIDTH, initial_indent=lead, subsequent_indent=" " * len(lead)) or [lead.rstrip()]
+
+
 def columns(
     title: str,
     heads: Sequence[str],
