@@ -34,11 +34,11 @@ class ModuleRow:
 
     name: str
     count: int
+    limit: str
     einsums: int
     multiplications: int
     energy: float
     latency: float
-    limit: str
     written: int
     fused: int
 
@@ -202,11 +202,11 @@ def _rows(result: Result, members: dict[str, list[str]]) -> Iterable[ModuleRow]:
         yield ModuleRow(
             name,
             1,
+            max(limits, key=lambda one: limits[one]),
             len(einsums),
             workload.repeat * sum(workload.operations(e) for e in einsums if _multiplies(result, e)),
             sum(energy.get(e, 0.0) for e in einsums),
             sum(latency.get(e, 0.0) for e in einsums),
-            max(limits, key=lambda one: limits[one]),
             len(written),
             sum(tensor in kept for tensor in written),
         )
@@ -257,17 +257,8 @@ def _shortened(rows: tuple[ModuleRow, ...], most: int) -> tuple[ModuleRow, ...]:
 
 def totals(rows: Sequence[ModuleRow]) -> ModuleRow:
     """All rows in one, with what each stands for."""
-    return ModuleRow(
-        "total",
-        1,
-        sum(row.count * row.einsums for row in rows),
-        sum(row.count * row.multiplications for row in rows),
-        sum(row.count * row.energy for row in rows),
-        sum(row.count * row.latency for row in rows),
-        "",
-        sum(row.count * row.written for row in rows),
-        sum(row.count * row.fused for row in rows),
-    )
+    numbers = ("einsums", "multiplications", "energy", "latency", "written", "fused")
+    return ModuleRow("total", 1, "", *(sum(row.count * getattr(row, name) for row in rows) for name in numbers))
 
 
 def einsums_of(result: Result, module: str) -> frozenset[str]:
