@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,11 @@ class Comparison(Drawn):
     def memories(self) -> tuple[str, ...]:
         """The names of all memories of all machines, in the order of the first machine that has them."""
         return tuple(dict.fromkeys(m.name for row in self.rows for m in row.result.machine.memories))
+
+    @property
+    def intermediates(self) -> tuple[str, ...]:
+        """The names of what Einsums hand on, of all workloads."""
+        return tuple(dict.fromkeys(t for row in self.rows for t in row.result.workload.intermediates))
 
     def best(self, quantity: Callable[[Result], float]) -> float:
         """The least of a quantity."""
@@ -243,14 +249,12 @@ def text(compared: Comparison) -> str:
     lines = []
     for warning in compared.warnings:
         lines += wrap(f"note: {warning}", WIDTH, subsequent_indent=" " * 6)
-    for start in range(0, len(compared.rows), SIDE_BY_SIDE):
-        shown = compared.rows[start : start + SIDE_BY_SIDE]
+    groups = [compared.rows[i : i + SIDE_BY_SIDE] for i in range(0, len(compared.rows), SIDE_BY_SIDE)]
+    for shown in groups:
         listed = [(name, *(cell(row) for row in shown)) for name, cell in cells(compared)]
         lines += ["", columns("", ("", *(row.label for row in shown)), listed, left=(0,)).lstrip("\n")]
-    tensors = list(dict.fromkeys(t for row in compared.rows for t in row.result.workload.intermediates))
-    for start in range(0, len(compared.rows), SIDE_BY_SIDE) if tensors else ():
-        shown = compared.rows[start : start + SIDE_BY_SIDE]
-        listed = [(tensor, *(_place(row, tensor) for row in shown)) for tensor in tensors]
+    for shown in groups if compared.intermediates else ():
+        listed = [(tensor, *(_place(row, tensor) for row in shown)) for tensor in compared.intermediates]
         lines += ["", columns("what is fused where", ("tensor", *(row.label for row in shown)), listed)]
     return "\n".join(lines).lstrip("\n") + "\n"
 
@@ -275,7 +279,7 @@ def cells(compared: Comparison) -> list[tuple[str, Callable[[ComparisonRow], str
         ("EDP", lambda row: f"{row.result.edp:.5g} J s"),
         ("  over the best", lambda row: times(row.result.edp, least["edp"])),
     ]
-    lines += [(f"traffic of {memory}", _traffic(memory)) for memory in compared.memories]
+    lines += [(f"traffic of {memory}", partial(_traffic, memory)) for memory in compared.memories]
     return [
         *lines,
         ("proven", lambda row: "nothing" if row.gap is None else f"gap {row.gap:.3%}"),
@@ -284,9 +288,6 @@ def cells(compared: Comparison) -> list[tuple[str, Callable[[ComparisonRow], str
     ]
 
 
-def _traffic(memory: str) -> Callable[[ComparisonRow], str]:
-    def shown(row: ComparisonRow) -> str:
-        moved = row.traffic(memory)
-        return "-" if moved is None else bits(moved)
-
-    return shown
+def _traffic(memory: str, row: ComparisonRow) -> str:
+    moved = row.traffic(memory)
+    return "-" if moved is None else bits(moved)

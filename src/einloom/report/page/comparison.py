@@ -84,7 +84,7 @@ def _convergence(compared: Comparison) -> list[Html]:
 
 def _fusion(compared: Comparison) -> Html:
     """A line per intermediate, a column per result: the memory that backs it."""
-    tensors = list(dict.fromkeys(t for row in compared.rows for t in row.result.workload.intermediates))
+    tensors = compared.intermediates
     if not tensors:
         return el("p", "One Einsum each: there is nothing to fuse.")
     rows = []

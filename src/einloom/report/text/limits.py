@@ -34,7 +34,7 @@ def limits(problem: Problem) -> list[Limit]:
     for memory in machine.memories:
         must: set[str] = set()
         may: set[str] = set()
-        largest: tuple[str, int] | None = None
+        rooms: list[tuple[str, int]] = []
         for einsum in workload.einsums:
             above = _held_above(problem, memory.name, einsum.name)
             needed = machine.must_hold(memory, workload, einsum.name, above)
@@ -44,9 +44,8 @@ def limits(problem: Problem) -> list[Limit]:
                     continue
                 alone = homes[einsum.name, tensor] == [memory.name]
                 (must if alone or tensor in needed else may).add(tensor)
-                room = workload.tensor(tensor).size * memory.bits(workload, einsum.name, tensor)
-                if largest is None or room > largest[1]:
-                    largest = (tensor, room)
+                rooms.append((tensor, workload.tensor(tensor).size * memory.bits(workload, einsum.name, tensor)))
+        largest = max(rooms, key=lambda one: one[1], default=None)
         names = [tensor.name for tensor in workload.tensors]
         needed_here = tuple(name for name in names if name in must)
         allowed_too = tuple(name for name in names if name in may - must)
