@@ -1,4 +1,4 @@
-"""What stands around every verb: errors and stops become one message and an exit code.
+"""What stands around every verb: errors and stops become one message and an exit code, warnings a line each.
 
 Exit codes: 0 fine, 1 nothing found, illegal or rejected, 2 bad input or output that cannot be written, 130 and 143
 after SIGINT (Ctrl-C) and SIGTERM.
@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import functools
 import signal
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
 
 from .. import stops
-from ..errors import BudgetExhausted, Defect, EinloomError, IllegalMapping, Infeasible
+from ..errors import BudgetExhausted, Defect, EinloomError, EinloomWarning, IllegalMapping, Infeasible
 from . import output
-from .warned import warned
 
 FAILED, BAD_INPUT = 1, 2
 Verb = TypeVar("Verb", bound=Callable[..., None])
@@ -72,6 +73,25 @@ def guarded(verb: Verb) -> Verb:
             _lost(error)
 
     return run  # type: ignore[return-value]
+
+
+@contextmanager
+def warned() -> Iterator[None]:
+    """A ``with`` block in which an EinloomWarning is a line on standard error, once; other warnings are as ever."""
+    told: set[str] = set()
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, EinloomWarning):
+                others(message, category, *place, **more)
+            elif str(message) not in told:
+                told.add(str(message))
+                output.tell(f"einloom: warning: {message}")
+
+        warnings.simplefilter("always", EinloomWarning)
+        warnings.showwarning = show
+        yield
 
 
 def fail(message: str, code: int) -> None:
