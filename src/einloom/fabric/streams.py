@@ -121,17 +121,12 @@ class _Feeder:
     def load(self, start: int, held: Matrix) -> None:
         """A tile for the elements, its last column first, in the C cycles from `start`."""
         for r, c in np.ndindex(held.shape):
-            self._row(self.out.left, start + self.columns - 1 - c, r, int(held[r, c]), self.region)
+            self._row(self.out.left, start + self.columns - 1 - c, r, int(held[r, c]))
 
-    def from_left(self, start: int, streamed: Matrix) -> None:
-        """Element (r, t) enters row r in cycle start + t + r."""
+    def from_left(self, start: int, streamed: Matrix, out: Matrix) -> None:
+        """Element (r, t) enters row r in cycle start + t + r, as an operand or a partial sum, whichever `out` is."""
         for r, t in np.ndindex(streamed.shape):
-            self._row(self.out.left, start + t + r, r, int(streamed[r, t]), self.region)
-
-    def partial(self, start: int, sums: Matrix) -> None:
-        """Partial sums (r, t), one cycle behind the operands that they are added to."""
-        for r, t in np.ndindex(sums.shape):
-            self._row(self.out.psum, start + t + r + 1, r, int(sums[r, t]), self.region)
+            self._row(out, start + t + r, r, int(streamed[r, t]))
 
     def from_top(self, start: int, streamed: Matrix, region: int = 0) -> None:
         """Element (t, c) enters column c in cycle start + t + c."""
@@ -140,9 +135,9 @@ class _Feeder:
             block, at = divmod(c, fabric.columns)
             self.out.top[start + t + c, configuration.array(self.region + region, 0, block), at] = streamed[t, c]
 
-    def _row(self, out: Matrix, cycle: int, r: int, value: int, region: int) -> None:
+    def _row(self, out: Matrix, cycle: int, r: int, value: int) -> None:
         block, at = divmod(r, self.job.fabric.rows)
-        out[cycle, self.job.configuration.array(region, block, 0), at] = value
+        out[cycle, self.job.configuration.array(self.region, block, 0), at] = value
 
 
 def _hold(feeder: _Feeder, one: Operands) -> None:
@@ -151,7 +146,7 @@ def _hold(feeder: _Feeder, one: Operands) -> None:
         feeder.load(start - feeder.swap - feeder.columns, a)
         feeder.from_top(start, b.T)
         if sums is not None:
-            feeder.partial(start, sums)
+            feeder.from_left(start + 1, sums, feeder.out.psum)  # a cycle behind the operands that they are added to
 
 
 def _tile_start(job: Job, i: int) -> int:
@@ -163,7 +158,7 @@ def _tile_start(job: Job, i: int) -> int:
 
 def _os(feeder: _Feeder, one: Operands) -> None:
     (a, b, _), *_ = one.tiles
-    feeder.from_left(0, a)
+    feeder.from_left(0, a, feeder.out.left)
     feeder.from_top(0, b)
 
 
