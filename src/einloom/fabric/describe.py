@@ -131,8 +131,7 @@ class Configuration:
 @dataclass(frozen=True)
 class Fabric:
     """A compute fabric. count: arrays, each of rows x columns elements. clock: Hz. bandwidth: bits per second between
-    buffer and arrays. buffer: bits. fusion: which of ``tile`` and ``column`` it can do. grain: rows and columns of a
-    tile that a region can be cut to, where arrays are cut finer than the table says."""
+    buffer and arrays. buffer: bits. fusion: which of ``tile`` and ``column`` it can do."""
 
     name: str
     description: str
