@@ -81,16 +81,16 @@ def relaxed(asker: Asker, problem: Problem, together: tuple[Constraint, ...], kn
         rest = together[n + 1 :]
         ways = _Ways(asker, problem, constraint, rest)
         if n + 1 < len(together):
-            first, known, _, _ = next(ways.least(known))
+            first, known, _ = next(ways.least(known))
             done, problem = (*done, *first.changes), first.problem
             continue
-        for step, answer, refused, last in ways.least(known):
+        for step, answer, refused in ways.least(known):
             assert answer.mapping is not None
             text = print_mapping(answer.mapping, problem.workload)
-            yield Relaxation((*done, *step.changes), answer.run, refused, mapping=text, problem=last)
+            yield Relaxation((*done, *step.changes), answer.run, refused, mapping=text, problem=step.problem)
 
 
-Found = tuple[RelaxationStep, Answer, int | None, Problem]
+Found = tuple[RelaxationStep, Answer, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +104,20 @@ class _Ways:
 
     def ask(self, step: RelaxationStep) -> Answer:
         """Whether the problem after the step, without the rest, has a mapping."""
-        try:
-            return self.asker.feasible(self._after(step), worded(step.changes))
-        except Undecided:  # not known to help
-            return Answer(len(self.asker.runs), None)
-
-    def _after(self, step: RelaxationStep) -> Problem:
         problem = step.problem
         for constraint in self.rest:
             problem = without(problem, constraint)
-        return problem
+        try:
+            return self.asker.feasible(problem, worded(step.changes))
+        except Undecided:  # not known to help
+            return Answer(len(self.asker.runs), None)
 
     def least(self, answer: Answer) -> Iterator[Found]:
-        """(step, answer, run that refuses the next smaller step, problem), at least one.
+        """(step, answer, run that refuses the next smaller step), at least one.
 
         answer: of the problem without the constraint and the rest, which has a mapping.
         """
         assert answer.mapping is not None
-        all_of = steps.dropped(self.problem, self.constraint)
         if isinstance(self.constraint, OfMachine) and self.constraint.key == "size":
             yield self._size(self.constraint, answer)
             return
@@ -131,9 +127,9 @@ class _Ways:
         less = False
         for step, found in chain(self._tensors(), self._numbers()):
             less = True
-            yield step, found, None, self._after(step)
+            yield step, found, None
         if not less:
-            yield all_of, answer, None, self._after(all_of)
+            yield steps.dropped(self.problem, self.constraint), answer, None
 
     def _size(self, constraint: OfMachine, answer: Answer) -> Found:
         """The least size that is enough, by bisection between the size now and what a mapping occupies.
@@ -156,7 +152,7 @@ class _Ways:
             else:
                 high = self._filled(name, asked.mapping) // step_bits
         best = steps.sized(self.problem, constraint, high * step_bits)
-        return best, self.ask(best), refused, self._after(best)
+        return best, self.ask(best), refused
 
     def _filled(self, name: str, mapping: Mapping) -> int:
         """Bits of the memory that a mapping fills."""
@@ -175,7 +171,7 @@ class _Ways:
             step = steps.fused_loops(self.problem, number)
             answer = self.ask(step)
             if answer.feasible:
-                return step, answer, refused, self._after(step)
+                return step, answer, refused
             refused = answer.run if answer.reason else None
         raise AssertionError("as many fused loops as the mapping has loops are enough")
 
