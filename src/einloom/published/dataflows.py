@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import inf
 
 from ..cost.breakdown import Cost
 from ..cost.evaluate import evaluate
@@ -18,7 +19,7 @@ from ..dataflows.concurrent_forms import concurrent_forms
 from ..dataflows.files import dataflow
 from ..dataflows.rules import Dataflow, together
 from ..errors import BudgetExhausted, IllegalMapping, Infeasible, SpecError
-from ..machine.levels import Machine, Memory
+from ..machine.levels import Machine
 from ..mapping.text import parse_mapping
 from ..mapping.tree import Mapping
 from ..mapspace.limits.data import concerns
@@ -189,7 +190,7 @@ def crowded(workload: Workload, machine: Machine, space: Mapspace) -> str:
     of that which it accesses is alive: together at most what the instances of those memories hold.
     """
     outer = machine.memories[0].name
-    room = {memory.name: _room(machine, memory) for memory in machine.memories}
+    room = {m.name: inf if m.size is None else m.size * machine.instances(m.name) for m in machine.memories}
     for einsum in workload.einsums:
         untiled: dict[str, tuple[str, ...]] = {}
         for back in space.limits.backs:
@@ -209,11 +210,6 @@ def crowded(workload: Workload, machine: Machine, space: Mapspace) -> str:
         if bits > most:
             return f"{', '.join(sorted(untiled))} of {einsum.name} take {bits} bits as a whole, on chip are {most:g}"
     return ""
-
-
-def _room(machine: Machine, memory: Memory) -> float:
-    """Bits of all instances of a memory."""
-    return float("inf") if memory.size is None else memory.size * machine.instances(memory.name)
 
 
 def cycles(machine: Machine, cost: Cost) -> float:
