@@ -12,6 +12,7 @@ from .. import stops
 from ..diagnose import Explanation, explain_problem, explain_result, parse_explanation
 from ..errors import SpecError
 from ..problem import OBJECTIVES, Budget, Problem
+from ..reading.located import file_text
 from ..report.text.live import display
 from ..result import Result, document
 from ..result.unmapped import parse_answer
@@ -74,7 +75,7 @@ def explain_verb(
 
 def _saved(path: str) -> Answer:
     """What a file of a search or of this verb holds: a result, the problem that had none, or an explanation."""
-    content = document.read(path)
+    content = file_text(path)
     with document.shallow(path):
         schema = str(document.parse(content, path).get("schema", "")).partition("/")[0]
     if schema == "explanation":

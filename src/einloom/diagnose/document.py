@@ -11,7 +11,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..errors import SpecError
-from ..reading.located import Located, from_data
+from ..reading.located import Located, file_text, from_data
 from ..result import document
 from ..result.asked import goal_data, input_data, problem_from
 from .record import Explanation
@@ -40,7 +40,7 @@ def explanation_text(found: Explanation) -> str:
 
 def read_explanation(path: str | Path) -> Explanation:
     """The explanation in a file. Raises SpecError with the place of whatever is wrong."""
-    return parse_explanation(document.read(path), str(path))
+    return parse_explanation(file_text(path), str(path))
 
 
 def parse_explanation(text: str, file: str = "<explanation>") -> Explanation:

@@ -6,12 +6,10 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import SpecError
 from ..reading.jsonplaces import refuse_oddities
-from ..reading.located import file_text
 from ..reading.yamltree import MAX_FILE_BYTES
 
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -36,11 +34,6 @@ def text(data: dict[str, Any]) -> str:
         else:
             lines.append(f" {json.dumps(key)}: {json.dumps(value, allow_nan=False)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def read(path: str | Path) -> str:
-    """The text of a file of at most 5 MB."""
-    return file_text(path)
 
 
 def parse(content: str, file: str) -> dict[str, Any]:

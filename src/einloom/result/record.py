@@ -19,6 +19,7 @@ from ..mapping.tree import Mapping
 from ..mapspace.space import Mapspace
 from ..problem import MODEL_VERSION, Certificate, Guarantee, LatencyRule, Objective, Problem
 from ..reading import writing
+from ..reading.located import file_text
 from ..reporting import Drawn, reported
 from ..version import VERSION
 from ..workload.einsum import Workload
@@ -213,4 +214,4 @@ class Result(Answered):
     @staticmethod
     def read(path: str | Path) -> Result:
         """The result in a file. Raises SpecError with the place of whatever is wrong."""
-        return Result.from_json(document.read(path), str(path))
+        return Result.from_json(file_text(path), str(path))

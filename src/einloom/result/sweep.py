@@ -13,7 +13,7 @@ from ..dataclass import dataclass
 from ..errors import SpecError
 from ..reading.fields import STATED, read_record
 from ..reading.keys import NAME, TEXT, Each, Record
-from ..reading.located import Located, from_data
+from ..reading.located import Located, file_text, from_data
 from . import document
 from .record import Result
 from .tables import WHOLE, must
@@ -76,7 +76,7 @@ def read_index(path: str | Path) -> tuple[str, str, list[tuple[int, str]]]:
     """(memory, title, (capacity, file) pairs) of an index. Raises SpecError, also for files outside its folder."""
     file = str(path)
     with document.shallow(file):
-        view = from_data(document.parse(document.read(path), file), file)
+        view = from_data(document.parse(file_text(path), file), file)
         view.schema("sweep", VERSION)
         found = read_record(view, SWEEP, STATED, ignored=("schema",))
         view.raise_gathered()

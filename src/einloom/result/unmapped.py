@@ -16,7 +16,7 @@ from ..errors import BudgetExhausted, Ended, Infeasible
 from ..problem import Problem
 from ..reading.fields import STATED, read_record
 from ..reading.keys import TEXT, Choice, Key, Record, Table
-from ..reading.located import Located, from_data
+from ..reading.located import Located, file_text, from_data
 from . import document
 from .asked import goal_data, input_data, notes_data, problem_from
 from .record import Answered, Provenance, Result, TracePoint
@@ -104,7 +104,7 @@ class Unmapped(Answered):
 
 def read_answer(path: str | Path) -> Result | Unmapped:
     """What a search saved: its result, or why there is none. Raises SpecError with the place of whatever is wrong."""
-    return parse_answer(document.read(path), str(path))
+    return parse_answer(file_text(path), str(path))
 
 
 def parse_answer(text: str, file: str = "<result>") -> Result | Unmapped:
