@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, get_args
 
 from ..dataclass import dataclass
-from ..machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Level, Machine, Memory, Toll
+from ..machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from ..mapspace.limits.data import AxisLimit, Limit, Limits
 from ..problem import Problem
 from ..reading.units import format as with_unit
@@ -186,7 +186,7 @@ def bits(number: int | None) -> str:
     return f"{number / (8 * 1024**power):.4g} {' KMGT'[power]}iB ({number} bit)"
 
 
-def with_level(problem: Problem, level: Memory | Toll | ComputeUnit) -> Problem:
+def with_level(problem: Problem, level: Level) -> Problem:
     """The problem whose machine has `level` in place of the one of that name."""
     levels = (level if old.name == level.name else old for old in problem.machine.levels)
     return replace(problem, machine=replace(problem.machine, levels=tuple(levels)))
@@ -194,13 +194,9 @@ def with_level(problem: Problem, level: Memory | Toll | ComputeUnit) -> Problem:
 
 def with_axis(problem: Problem, axis: Axis) -> Problem:
     """The problem whose machine has `axis` in place of the one of that name."""
-
-    def changed(level: Level) -> Level:
-        if not isinstance(level, Fanout):
-            return level
-        return replace(level, axes=tuple(axis if old.name == axis.name else old for old in level.axes))
-
-    return replace(problem, machine=replace(problem.machine, levels=tuple(map(changed, problem.machine.levels))))
+    fanouts = (level for level in problem.machine.levels if isinstance(level, Fanout))
+    around = next(fanout for fanout in fanouts if axis.name in [old.name for old in fanout.axes])
+    return with_level(problem, replace(around, axes=tuple(axis if x.name == axis.name else x for x in around.axes)))
 
 
 def with_limit(problem: Problem, old: Limit, new: Limit | None) -> Problem:
