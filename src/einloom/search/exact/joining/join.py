@@ -435,7 +435,7 @@ class Joiner:
         for loan in (*before.loans, *filled):
             depth = block.structure.temporal(loan.depth)
             if loan.memory in self.setting.tracked and (loan in filled or depth >= before.depth):
-                bits = tile_of(loan.bits, loan.ranks, tiles)
+                bits = loan.tile(tiles)
                 bits = self._lent_standing(bits, block, loan in filled) if depth >= deepest else bits
                 yield Reserved(self.setting.tracked.index(loan.memory), depth, bits)
 

@@ -45,6 +45,10 @@ class Loan:
     crossed: bool = False
     met: bool = False
 
+    def tile(self, tiles: IntArray) -> IntArray:
+        """Bits of its tile for each choice of tiles [n, loops]."""
+        return tile_of(self.bits, self.ranks, tiles)
+
     def same(self, other: Loan) -> bool:
         """True if an Einsum whose part is in `other` has its part in this one."""
         mine, theirs = ((x.tensor, x.memory, x.depth, x.ranks) for x in (self, other))
