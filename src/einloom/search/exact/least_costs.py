@@ -32,7 +32,6 @@ from .model import Setting
 from .numerics.pareto import FloatArray
 from .numerics.uneven import Tiling
 from .options import ExactOptions
-from .prices.columns import columns
 from .rooms import followed_across, limited, persistent_bits
 from .spatial_lists import Beside, SpatialLists
 from .unlisted.backings import Barred, barred
@@ -160,7 +159,7 @@ class LeastCosts:
         if self.many and not self.least.any():
             self.begin()
         for column, objective in enumerate(self.objectives):
-            setting = Setting.of(self.problem.machine, objective, (), self.setting.capacities, 0, self.options.rules)
+            setting = Setting(self.problem.machine, objective, (), self.setting.capacities, 0, self.options.rules)
             found: dict[EinsumClass, float] = {}
             for i, sig in enumerate(self.signatures):
                 self.watcher.stage(f"bounding {objective}", i, len(self.signatures))
@@ -239,12 +238,7 @@ class LeastCosts:
         proven: hears of the bound as it rises.
         """
         for column, objective in enumerate(self.objectives):
-            setting = replace(
-                self.setting,
-                objective=objective,
-                columns=columns(self.problem.machine, objective),
-                tracked=self.tracked,
-            )
+            setting = replace(self.setting, objective=objective, tracked=self.tracked)
             found: dict[EinsumClass, float] = {}
             for i, sig in enumerate(self.signatures):
                 self.watcher.stage(f"bounding {objective} with shared room", i, len(self.signatures))
@@ -409,7 +403,7 @@ class LeastCosts:
         problem = self.problem
         capacities = limited(problem, self.signatures, self.set_aside)
         tracked = followed_across(self.signatures, capacities)
-        return Setting.of(
+        return Setting(
             problem.machine,
             problem.objective,
             tracked,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from ...dataclass import dataclass
@@ -22,28 +24,21 @@ class Setting:
 
     machine: Machine
     objective: Objective
-    columns: tuple[Column, ...]
     tracked: tuple[int, ...]
     capacities: tuple[int | None, ...]
-    slots: tuple[int, ...]
     max_fused_loops: int | None
     rules: Rules
     per_rank: int = 1
 
-    @classmethod
-    def of(
-        cls,
-        machine: Machine,
-        objective: Objective,
-        tracked: tuple[int, ...],
-        capacities: tuple[int | None, ...],
-        max_fused_loops: int | None,
-        rules: Rules,
-        per_rank: int = 1,
-    ) -> Setting:
-        slots = tuple(m.capacity_share() for m in machine.memories)
-        priced = columns(machine, objective)
-        return cls(machine, objective, priced, tracked, capacities, slots, max_fused_loops, rules, per_rank)
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that decide the objective."""
+        return columns(self.machine, self.objective)
+
+    @cached_property
+    def slots(self) -> tuple[int, ...]:
+        """Per memory how many tiles a store holds in turns."""
+        return tuple(memory.capacity_share() for memory in self.machine.memories)
 
     def settled(self, cost: FloatArray) -> FloatArray:
         """Columns of complete Einsums [n, columns] in the sums of the objective: (E), (L), (E, L) or (traffic)."""

@@ -152,7 +152,7 @@ class ConcurrentAttempt(Attempt):
 
     def _leasts(self, machine: Machine, goal: Objective) -> FloatArray:
         """What every Einsum costs at least on a machine, alone or in a group."""
-        setting = Setting.of(machine, goal, (), self.setting.capacities, 0, self.options.rules)
+        setting = Setting(machine, goal, (), self.setting.capacities, 0, self.options.rules)
         known = {sig: self._least_of(setting, sig) for sig in set(self.signatures)}
         return np.array([known[sig] for sig in self.signatures])
 
