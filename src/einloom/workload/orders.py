@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import islice
+from operator import or_
 
 from .einsum import Workload
 
@@ -20,6 +22,14 @@ def awaited(workload: Workload) -> tuple[int, ...]:
     made = {tensor: {1 << workload.position[name] for name in names} for tensor, names in workload.writers.items()}
     read = ({a.tensor for a in e.inputs if a.tensor in made} for e in workload.einsums)
     return tuple(sum(bit for tensor in tensors for bit in made[tensor]) for tensors in read)
+
+
+def earlier(workload: Workload) -> list[int]:
+    """For each Einsum all that run before it in every order."""
+    found: list[int] = []
+    for direct in awaited(workload):
+        found.append(direct | reduce(or_, (mine for j, mine in enumerate(found) if direct >> j & 1), 0))
+    return found
 
 
 def orders(workload: Workload) -> Iterator[Workload]:

@@ -10,10 +10,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import islice, product
 from math import prod
-from operator import or_
 from random import Random
 from typing import Any
 
@@ -22,7 +21,7 @@ from ....errors import Infeasible
 from ....machine.levels import Fanout, Link, Machine
 from ....mapping.legality.placement import outermost_home, visible_memories
 from ....workload.einsum import Access, Workload
-from ....workload.orders import awaited
+from ....workload.orders import awaited, earlier
 from ....workload.selectors import select
 from ...limits.checks import may_back, may_hold, must_hold, share_allowed, total_allowed
 from ...space import Mapspace
@@ -190,10 +189,7 @@ class Facts:
     @cached_property
     def _before(self) -> list[int]:
         """For each label the Einsums that it waits for, directly or not, as a set of bits."""
-        found: list[int] = []
-        for waits in self.waits:
-            found.append(waits | reduce(or_, (found[j] for j in range(len(found)) if waits >> j & 1), 0))
-        return found
+        return earlier(self.workload)
 
     def before(self, one: int, other: int) -> bool:
         """True if the Einsum at place `other` waits for the one at place `one`, directly or not."""

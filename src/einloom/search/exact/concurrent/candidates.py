@@ -18,9 +18,9 @@ from ....dataclass import dataclass
 from ....machine.levels import Machine
 from ....once import once_each
 from ....workload.einsum import Workload
+from ....workload.orders import earlier
 from ..einsums.classes import EinsumClass, UnitOption
 from ..einsums.holds import Placement, backing
-from ..einsums.orders import earlier
 from ..fusion.templates import FusedTemplate, OwnStore
 from ..numerics.pareto import FloatArray
 from ..prices.columns import Column

@@ -7,15 +7,13 @@ what.
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
 from typing import NamedTuple
 
 from ....errors import SpecError
 from ....machine.levels import Machine
 from ....mapping.legality.placement import outermost_home
 from ....workload.einsum import Einsum, Workload
-from ....workload.orders import awaited
+from ....workload.orders import awaited, earlier
 
 MOST = 20_000  # sets of Einsums that have run, beyond which orders are too many to join
 
@@ -94,14 +92,6 @@ def refuse_first_readers(workload: Workload, machine: Machine) -> None:
                 f"exact searches no free order where the first writer of {tensor} decides how it is stored",
                 suggestion="order: program",
             )
-
-
-def earlier(workload: Workload) -> list[int]:
-    """For each Einsum all that run before it in every order."""
-    found: list[int] = []
-    for direct in awaited(workload):
-        found.append(direct | reduce(or_, (mine for j, mine in enumerate(found) if direct >> j & 1), 0))
-    return found
 
 
 def _stored(workload: Workload, machine: Machine, einsum: Einsum, tensor: str) -> tuple[object, ...]:
