@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ....mapspace.divisors import divisors
+from ....mapspace.divisors import divisors, primes
 from .pareto import IntArray
 
 SPARSE = 0.05  # of all pairs: where fewer fit, they are found class by class
@@ -177,13 +177,5 @@ def distinct(values: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _factors(n: int) -> list[tuple[int, int]]:
-    found, p = [], 2
-    while n > 1:
-        count = 0
-        while n % p == 0:
-            n //= p
-            count += 1
-        if count:
-            found.append((p, count))
-        p = p + 1 if p * p <= n else n
-    return found
+    """The prime factors, each with how often it divides the number."""
+    return [(p, max(k for k in range(1, n.bit_length()) if n % p**k == 0)) for p in primes(n)]
