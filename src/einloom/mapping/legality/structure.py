@@ -80,7 +80,7 @@ def _nest_problems(workload: Workload, machine: Machine, nest: Nest) -> Iterator
             for reason in _loop_reasons(workload, machine, node, below):
                 yield f"'{describe(node)}'{reason}"
         elif isinstance(node, Compute):
-            if _lacks(workload, node.einsum):
+            if node.einsum not in workload.position:
                 yield f"the workload has no Einsum {node.einsum}"
             if node.unit is not None and not any(unit.name == node.unit for unit in machine.units):
                 yield f"the machine has no compute unit {node.unit}"
@@ -90,11 +90,6 @@ def _nest_problems(workload: Workload, machine: Machine, nest: Nest) -> Iterator
                 yield "a split has no branches"
             for branch in node.branches:
                 yield from _nest_problems(workload, machine, branch)
-
-
-def _lacks(workload: Workload, einsum: str) -> bool:
-    """True if the workload has no Einsum of this name."""
-    return einsum not in workload.position
 
 
 def _name(node: Node) -> str:
@@ -112,7 +107,7 @@ def _store_problems(workload: Workload, machine: Machine, store: Store, below: t
         yield f"store {store.memory} names no tensor"
     if store.slots is not None and store.slots < 1:
         yield f"store {store.memory}: {store.slots} slots; a store needs at least 1"
-    used = {t for e in below if not _lacks(workload, e) for t in workload.einsum(e).tensors}
+    used = {t for e in below if e in workload.position for t in workload.einsum(e).tensors}
     for tensor in dict.fromkeys(store.tensors):
         count = store.tensors.count(tensor)
         if tensor not in workload.consumers:
@@ -137,7 +132,7 @@ def _loop_reasons(workload: Workload, machine: Machine, loop: Loop, below: tuple
     for einsum, variables in bound.items():
         if len(variables) > 1:
             yield f" binds {len(variables)} variables of {einsum} ({', '.join(variables)}); at most one may be"
-        if _lacks(workload, einsum):
+        if einsum not in workload.position:
             yield f": the workload has no Einsum {einsum}"
             continue
         if einsum not in below:
