@@ -21,7 +21,7 @@ from collections.abc import Mapping as Table
 
 from ...dataclass import dataclass
 from ...machine.levels import Machine
-from ...mapping.legality.concurrency import axis_of, concurrent, has_concurrent, instances_used, shares
+from ...mapping.legality.concurrency import axis_of, concurrent, has_concurrent, instances_used, shares, stages
 from ...mapping.tree import Loop, Node, Split, Store
 from ...once import cached_property
 from ..formulas.pipeline import Edge, drain_time, full_tokens
@@ -51,9 +51,7 @@ class SplitNest:
         forked = [has_concurrent(branch) for branch in self.split.branches]
         if not concurrent(self.split):
             return (0 if any(forked) else None,) * len(forked)
-        whole = [
-            self.split.kind == "parallel" or any(stage is branch for stage in self.stages) for branch in self.branches
-        ]
+        whole = [self.split.kind == "parallel" or branch in self.stages for branch in self.branches]
         return tuple(i if fork and one else None for i, (fork, one) in enumerate(zip(forked, whole, strict=True)))
 
     @cached_property
@@ -64,13 +62,9 @@ class SplitNest:
     @cached_property
     def stages(self) -> tuple[SplitNest, ...]:
         """The branches of a pipeline; one that is a pipeline without a loop between counts as its stages."""
-        found: list[SplitNest] = []
-        for branch in self.branches:
-            inside = branch.paths[0].nodes[self.place : branch.place]
-            looped = any(isinstance(node, Loop) and node.trips > 1 for node in inside)
-            nested = branch.split is not None and branch.split.kind == "pipelined" and not looped
-            found.extend(branch.stages if nested else (branch,))
-        return tuple(found)
+        assert self.split is not None
+        path_of = {path.einsum.name: path for path in self.paths}
+        return tuple(part(tuple(path_of[einsum] for einsum in stage)) for stage in stages(self.split))
 
 
 def part(paths: tuple[Path, ...]) -> SplitNest:
