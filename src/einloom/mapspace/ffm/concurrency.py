@@ -13,7 +13,7 @@ from itertools import combinations, product
 from types import MappingProxyType
 
 from ...machine.levels import Machine
-from ...mapping.extents import Address, rewritten
+from ...mapping.extents import Address, Trail, rewritten
 from ...mapping.legality.concurrency import axis_of, concurrent, has_concurrent, title
 from ...mapping.legality.placement import visible_memories
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Node, Split, Store, einsums_below, every_node, leaves
@@ -21,14 +21,14 @@ from ...workload.einsum import Workload
 from ..space import Mapspace
 from .shares import every_share, share_reasons
 
-Above = tuple[Store | Loop, ...]
 Where = tuple[str, tuple[int, ...]]
 NO_AXES: Table[str, int] = MappingProxyType({})
 
 
 def group_reasons(workload: Workload, machine: Machine, mapspace: Mapspace, nest: Nest) -> Iterator[str]:
     """Every reason why a concurrent split of `nest`, the whole tree, is outside the space."""
-    for _, split, above in _splits(nest):
+    for _, split, trail in splits(nest):
+        above = tuple(node for _, node in trail)
         yield from _nested(split)
         if concurrent(split) and not mapspace.places:
             yield f"rule 1: a {split.kind} split"
@@ -52,8 +52,8 @@ def grouped_forms(mapping: Mapping, places: tuple[str, ...], axes: Table[str, in
     """
     found = [
         (address, len(split.branches))
-        for address, split, above in _splits(mapping.nest)
-        if any(isinstance(node, Loop) for node in above) and _single(split.branches)
+        for address, split, above in splits(mapping.nest)
+        if any(isinstance(node, Loop) for _, node in above) and _single(split.branches)
     ]
     for count in range(1, len(found) + 1):
         for chosen in combinations(found, count):
@@ -81,15 +81,16 @@ def _turned(where: Table[Address, Where], address: Address, node: Node) -> Nest:
     return (node,)
 
 
-def _splits(nest: Nest, prefix: Address = (), above: Above = ()) -> Iterator[tuple[Address, Split, Above]]:
-    """Every split with its address, and the stores and loops above it."""
+def splits(nest: Nest, prefix: Address = (), above: Trail = ()) -> Iterator[tuple[Address, Split, Trail]]:
+    """Every split with its address, and the stores and loops above it with theirs."""
     for i, node in enumerate(nest):
+        address = (*prefix, i)
         if isinstance(node, Split):
-            yield (*prefix, i), node, above
+            yield address, node, above
             for j, branch in enumerate(node.branches):
-                yield from _splits(branch, (*prefix, i, j), above)
-        elif not isinstance(node, Compute):
-            above = (*above, node)
+                yield from splits(branch, (*address, j), above)
+        else:
+            above = (*above, (address, node))
 
 
 def _kind(machine: Machine, mapspace: Mapspace, split: Split) -> Iterator[str]:
@@ -114,7 +115,7 @@ def _nested(split: Split) -> Iterator[str]:
             yield f"rule 13: no loop stands between {title(inner)} and the split above it"
 
 
-def _loops(workload: Workload, split: Split, above: Above) -> Iterator[str]:
+def _loops(workload: Workload, split: Split, above: Nest) -> Iterator[str]:
     loops = [node for node in above if isinstance(node, Loop)]
     if not any(loop.axis is None for loop in loops):
         yield f"rule 13: no temporal loop stands above {title(split)}"
@@ -128,7 +129,7 @@ def _loops(workload: Workload, split: Split, above: Above) -> Iterator[str]:
                     yield f"rule 13: a loop above {title(split)} moves windows of {access.tensor} that {name} accesses"
 
 
-def _kept(workload: Workload, machine: Machine, split: Split, above: Above, leaf: Compute) -> Iterator[str]:
+def _kept(workload: Workload, machine: Machine, split: Split, above: Nest, leaf: Compute) -> Iterator[str]:
     """What a store below the split would keep from token to token, though no store above the loop could."""
     einsum = workload.einsum(leaf.einsum)
     inner = next((node for node in reversed(above) if isinstance(node, Loop)), None)

@@ -30,7 +30,7 @@ from ..divisors import divisors_up_to
 from ..limits.checks import share_allowed, total_allowed, unmet
 from ..limits.data import UNLIMITED, Limits
 from ..space import Mapspace
-from .concurrency import group_reasons
+from .concurrency import group_reasons, splits
 from .full_use import least_iterations
 from .ragged import busiest, chains, done_by_busiest, ragged_reasons, spread_windows
 from .shares import axes_left
@@ -68,7 +68,7 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
     for einsum in tree.trails:
         for rule in rules:
             reasons.extend(rule(tree, einsum))
-    reasons.extend(_fusion(tree, mapping.nest, (), ()))
+    reasons.extend(_fusion(tree))
     reasons.extend(group_reasons(workload, machine, mapspace, mapping.nest))
     return tuple(dict.fromkeys(reasons))
 
@@ -524,17 +524,12 @@ def _asked(tree: _Tree, einsum: str) -> Iterator[str]:
         yield from unmet(tree.workload, tree.machine, limits, einsum, path, tree.below(einsum))
 
 
-def _fusion(tree: _Tree, nest: Nest, prefix: Address, above: tuple[tuple[Address, Loop], ...]) -> Iterator[str]:
+def _fusion(tree: _Tree) -> Iterator[str]:
     """Rule 7, for every loop above every split."""
-    for i, node in enumerate(nest):
-        address = (*prefix, i)
-        if isinstance(node, Loop):
-            above = (*above, (address, node))
-        elif isinstance(node, Split):
-            for loop_address, loop in above:
-                yield from _fused_for_a_reason(tree, loop_address, loop, node)
-            for j, branch in enumerate(node.branches):
-                yield from _fusion(tree, branch, (*address, j), above)
+    for _, split, above in splits(tree.mapping.nest):
+        for address, node in above:
+            if isinstance(node, Loop):
+                yield from _fused_for_a_reason(tree, address, node, split)
 
 
 def _fused_for_a_reason(tree: _Tree, address: Address, loop: Loop, split: Split) -> Iterator[str]:
