@@ -19,20 +19,18 @@ from ...errors import SpecError
 from ...reading import writing
 from .program import Instruction, Operand, Program
 
-INFIX = {
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
-    "less": "<",
-    "less_equal": "<=",
-    "greater": ">",
-    "greater_equal": ">=",
-    "equal": "==",
-    "not_equal": "!=",
-    "logical_and": "&",
-}
 FORMS = {
+    "add": "{0} + {1}",
+    "subtract": "{0} - {1}",
+    "multiply": "{0} * {1}",
+    "divide": "{0} / {1}",
+    "less": "{0} < {1}",
+    "less_equal": "{0} <= {1}",
+    "greater": "{0} > {1}",
+    "greater_equal": "{0} >= {1}",
+    "equal": "{0} == {1}",
+    "not_equal": "{0} != {1}",
+    "logical_and": "{0} & {1}",
     "negative": "-{0}",
     "floor": "floor({0})",
     "ceil": "ceil({0})",
@@ -55,10 +53,7 @@ def source(program: Program) -> str:
 
 
 def _line(step: Instruction) -> str:
-    names = [_name(operand) for operand in step.operands]
-    if step.name in INFIX:
-        return f"{names[0]} {INFIX[step.name]} {names[1]}"
-    return FORMS[step.name].format(*names)
+    return FORMS[step.name].format(*map(_name, step.operands))
 
 
 def _name(operand: Operand) -> str:
