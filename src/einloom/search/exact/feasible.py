@@ -41,7 +41,7 @@ def first_feasible(problem: Problem, budget: Budget, watcher: Watcher) -> Mappin
             attempt = attempt_for(problem, ExactOptions(), watcher, stops.counts, stops.check)
             bound = attempt.lower_bound()
             quick = attempt.tiled("rounded").heuristics()[0]
-            found = _first_within(quick, (quick.bound * (1 + step) for step in FIRST_FEASIBLE if bound > 0))
+            found = first_within(quick, (quick.bound * (1 + step) for step in FIRST_FEASIBLE if bound > 0))
             return None if found is None else next(iter(fitting(problem, (found.mapping,))), None)
     except (Infeasible, Stopped, MemoryError):
         pass  # the search itself says so, too
@@ -92,13 +92,13 @@ def nearest(incumbent: Incumbent, attempt: Attempt) -> Solution | None:
     limit = quick.bound * (1 + finer(HEURISTICS, attempt.repetition)[0])
     if limit >= incumbent.value:
         return None
-    solution = _first_within(quick, (limit,))
+    solution = first_within(quick, (limit,))
     if solution is not None:
         incumbent.found(solution)
     return solution
 
 
-def _first_within(attempt: Attempt | Chain, limits: Iterable[float]) -> Solution | None:
+def first_within(attempt: Attempt | Chain, limits: Iterable[float]) -> Solution | None:
     """What an attempt finds below the first of some limits that admits anything."""
     for limit in limits:
         with suppress(Infeasible):
@@ -117,7 +117,7 @@ def _below_limits(incumbent: Incumbent, attempt: Attempt, steps: tuple[float, ..
         some = steps if attempt.slides or not number else steps[NEAR - 1 :: 2]
         least = max(quick.bound, incumbent.bound / attempt.repeats)
         limits = (least * (1 + step) for step in finer(some, attempt.repetition))
-        solution = _first_within(quick, takewhile(lambda limit: limit < incumbent.value, limits))
+        solution = first_within(quick, takewhile(lambda limit: limit < incumbent.value, limits))
         if solution is not None:
             incumbent.found(solution)
             found = min(solution, found or solution, key=lambda one: one.value)
@@ -129,6 +129,6 @@ def heuristic_by_segments(incumbent: Incumbent, quick: Chain) -> None:
     with suppress(Infeasible, TooMany):
         for _ in quick.rising():
             pass
-        solution = _first_within(quick, (quick.bound * (1 + step) for step in CHAINED))
+        solution = first_within(quick, (quick.bound * (1 + step) for step in CHAINED))
         if solution is not None:
             incumbent.found(solution)

@@ -24,6 +24,7 @@ from .attempt import Attempt, Solution
 from .bounds.cutoff import BELOW
 from .drawing import HASTE, AtTheBound, Drawing
 from .einsums.runs import TooManyChoices
+from .feasible import first_within
 from .few_choices import Few, among_few, crowd
 from .incumbent import Incumbent
 from .options import ExactOptions
@@ -281,16 +282,10 @@ def _dive(incumbent: Incumbent, quick: Attempt) -> None:
     """Keep what a dive finds below the lowest of some limits that admits anything better than the best."""
     quick.watcher.stage("looking at few choices")
     known = incumbent.value * BELOW
-    for step in ABOVE_FEW:
-        limit = min(quick.bound * (1 + step), known)
-        with suppress(Infeasible):
-            solution = quick.run(limit)
-            if solution.value < incumbent.value:
-                incumbent.early = solution
-                incumbent.found(solution)
-            return
-        if limit == known:
-            return
+    solution = first_within(quick, dict.fromkeys(min(quick.bound * (1 + step), known) for step in ABOVE_FEW))
+    if solution is not None and solution.value < incumbent.value:
+        incumbent.early = solution
+        incumbent.found(solution)
 
 
 class _PerfectTiles(Watcher):
