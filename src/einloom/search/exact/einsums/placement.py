@@ -7,8 +7,6 @@ knows of the stores above only which memory each tensor comes from.
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from ....dataclass import dataclass
 from .holds import Placement
 
@@ -48,7 +46,6 @@ class Level:
         return len(self.own) < len(self.held)
 
 
-@dataclass
 class StoreContexts:
     """All bases and levels of some choices of held tensors.
 
@@ -56,24 +53,17 @@ class StoreContexts:
     outermost memory. first, at: numbers of the base and of the level that a choice meets at a memory.
     """
 
-    helds: tuple[Placement, ...]
-    tensors: int
-    fused: bool
-    bases: list[list[Base]] = field(init=False)
-    levels: list[list[Level]] = field(init=False)
-    busy: list[list[bool]] = field(init=False)
-    base_of: dict[Placement, int] = field(init=False)
-    level_of: dict[Placement, int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        memories = len(self.helds[0])
-        self.bases = [[] for _ in range(memories)]
-        self.levels = [[] for _ in range(memories)]
-        self.busy = [[] for _ in range(memories)]
-        self.base_of, self.level_of = {}, {}
+    def __init__(self, helds: tuple[Placement, ...], tensors: int, fused: bool) -> None:
+        self.tensors, self.fused = tensors, fused
+        memories = len(helds[0])
+        self.bases: list[list[Base]] = [[] for _ in range(memories)]
+        self.levels: list[list[Level]] = [[] for _ in range(memories)]
+        self.busy: list[list[bool]] = [[] for _ in range(memories)]
+        self.base_of: dict[Placement, int] = {}
+        self.level_of: dict[Placement, int] = {}
         for m in range(memories):
             tails: dict[Placement, set[Placement]] = {}
-            for held in self.helds:
+            for held in helds:
                 tails.setdefault(held[: m + 1], set()).add(held[m + 1 :])
             numbers: dict[Base, int] = {}
             for prefix, after in tails.items():
