@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from collections.abc import Mapping as Table
 from functools import partial
 from itertools import combinations, product
-from types import MappingProxyType
 
 from ...machine.levels import Machine
 from ...mapping.extents import Address, Trail, rewritten
@@ -22,7 +21,6 @@ from ..space import Mapspace
 from .shares import every_share, share_reasons
 
 Where = tuple[str, tuple[int, ...]]
-NO_AXES: Table[str, int] = MappingProxyType({})
 
 
 def group_reasons(workload: Workload, machine: Machine, mapspace: Mapspace, nest: Nest) -> Iterator[str]:
@@ -45,7 +43,7 @@ def group_reasons(workload: Workload, machine: Machine, mapspace: Mapspace, nest
                 yield f"rule 13: store {node.memory} says how many slots it has"
 
 
-def grouped_forms(mapping: Mapping, places: tuple[str, ...], axes: Table[str, int] = NO_AXES) -> Iterator[Mapping]:
+def grouped_forms(mapping: Mapping, places: tuple[str, ...], axes: Table[str, int]) -> Iterator[Mapping]:
     """The mappings in which one or more splits below a loop, of single Einsums, are pipelined in one of `places`.
 
     axes: instances by name, for place ``axis``: each of them, shared out in every way.

@@ -239,7 +239,7 @@ class Attempt(ExploredRows):
     def _mapping(self, parts: list[ChosenRow]) -> Mapping:
         """The tree of one row per Einsum, in the order in which they run."""
         shared = [len(part.partial.compatibility.axes) for part in parts]
-        return tree(self.problem.workload, self.problem.machine, self._pieces(parts), shared, away=self.users.away)
+        return tree(self.problem.workload, self.problem.machine, self._pieces(parts), shared, {}, self.users.away)
 
     def _pieces(self, parts: list[ChosenRow]) -> list[Piece]:
         workload, machine = self.problem.workload, self.problem.machine

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping as Table
 from math import gcd, prod
-from types import MappingProxyType
 
 import numpy as np
 
@@ -24,7 +23,6 @@ from .prices.columns import LinkPrices
 Where = tuple[str, tuple[int, ...]]
 SHARED = ""  # instead of an Einsum's name, with memory 0: the backing store of a tensor, of which there is one
 Made = tuple[str, int, str]  # a store that stands in the tree already: whose it is, memory, tensor
-NO_GROUPS: Table[tuple[int, int], Where] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -201,8 +199,8 @@ def tree(
     machine: Machine,
     pieces: list[Piece],
     shared: list[int],
-    groups: Table[tuple[int, int], Where] = NO_GROUPS,
-    away: frozenset[str] = frozenset(),
+    groups: Table[tuple[int, int], Where],
+    away: frozenset[str],
 ) -> Mapping:
     """The mapping: shared[i] loops are common to Einsum i and the next.
 
