@@ -26,6 +26,7 @@ from ..errors import IllegalMapping, SpecError
 from ..machine.levels import ComputeUnit, Machine
 from ..mapping.extents import Address
 from ..mapping.tree import Loop, Mapping, Store
+from ..once import once_each
 from ..workload.einsum import Workload
 from ..workload.selectors import select
 from .evaluate import legality, price
@@ -202,8 +203,6 @@ class _Run:
         self.works: dict[tuple[object, ...], Seconds | None] = {}
         self.burst: _Burst | None = None
         self.empty: dict[tuple[object, ...], bool] = {}
-        self.ragged: dict[int, tuple[int, ...]] = {}
-        self.workers: dict[int, _Leaf] = {}
         self.sites: dict[tuple[Address, str], _Site] = {}
         self.handovers: list[_Handover] = []
         for path in all_paths:
@@ -384,16 +383,19 @@ class _Run:
 
     def _uneven(self, path: Path, stop: int, indices: Indices) -> tuple[int, ...]:
         """Iterations of the loops above `stop` on which the sizes of tiles depend: none where all tiles are equal."""
-        if path.order not in self.ragged:
-            places: list[int] = []
-            for variable, loops in path.by_variable.items():
-                extent, uneven = path.extent(variable), False
-                for loop in loops:
-                    uneven = uneven or extent != loop.tile * loop.trips
-                    extent = loop.tile
-                places.extend(loop.place for loop in loops if uneven)
-            self.ragged[path.order] = tuple(sorted(places))
-        return tuple(indices.get(place, 0) for place in self.ragged[path.order] if place < stop)
+        return tuple(indices.get(place, 0) for place in self._ragged(path) if place < stop)
+
+    @once_each
+    def _ragged(self, path: Path) -> tuple[int, ...]:
+        """Places of the loops of every variable that some loop cuts unevenly."""
+        places: list[int] = []
+        for variable, loops in path.by_variable.items():
+            extent, uneven = path.extent(variable), False
+            for loop in loops:
+                uneven = uneven or extent != loop.tile * loop.trips
+                extent = loop.tile
+            places.extend(loop.place for loop in loops if uneven)
+        return tuple(sorted(places))
 
     def _work(self, path: Path, at: int, indices: Indices) -> None:
         first = tuple(visits.repeated(link, at, indices) for link in self.leaves[path.einsum.name] if link.written)
@@ -419,18 +421,17 @@ class _Run:
             site.use(span)
         leaf.output.ready = leaf.output.dirty = max(leaf.output.dirty, span[1])
 
+    @once_each
     def _leaf(self, path: Path) -> _Leaf:
-        if path.order not in self.workers:
-            unit = None if path.leaf.unit is None else self.machine.unit(path.leaf.unit)
-            touched = [
-                (link.written, self.sites[link.parent.address, link.tensor]) for link in self.leaves[path.einsum.name]
-            ]
-            output = next(site for written, site in touched if written)
-            inputs = tuple(site for written, site in touched if not written)
-            named = select(unit.stationary, path.workload, path.einsum.name) if unit is not None else ()
-            stays = tuple(site for _, site in touched if site.store.tensor in named) or (*inputs, output)
-            self.workers[path.order] = _Leaf(unit, _process(path, len(path.nodes)), inputs, output, stays)
-        return self.workers[path.order]
+        unit = None if path.leaf.unit is None else self.machine.unit(path.leaf.unit)
+        touched = [
+            (link.written, self.sites[link.parent.address, link.tensor]) for link in self.leaves[path.einsum.name]
+        ]
+        output = next(site for written, site in touched if written)
+        inputs = tuple(site for written, site in touched if not written)
+        named = select(unit.stationary, path.workload, path.einsum.name) if unit is not None else ()
+        stays = tuple(site for _, site in touched if site.store.tensor in named) or (*inputs, output)
+        return _Leaf(unit, _process(path, len(path.nodes)), inputs, output, stays)
 
     def _working(self, path: Path, at: int, indices: Indices) -> Seconds | None:
         """Seconds of the unit, of the ports of the innermost stores and of tolls; None if there is nothing to do."""

@@ -16,9 +16,9 @@ from collections.abc import Mapping as Table
 from itertools import product
 
 from ..dataclass import dataclass
-from ..once import cached_property
+from ..once import cached_property, once_each
 from ..workload.einsum import Index, Workload
-from .extents import Cuts, Trail, addressed_paths, shared_length, tile_below, tile_of
+from .extents import Cuts, Trail, addressed_paths, tile_below, tile_of
 from .tree import Loop, Mapping, Node, Store
 
 Windows = tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
@@ -30,8 +30,6 @@ class Analysed:
     def __init__(self, workload: Workload, mapping: Mapping) -> None:
         self.workload, self.mapping = workload, mapping
         self._ends: Cuts = {}
-        self._windows: dict[tuple[str, int], Windows] = {}
-        self._shared: dict[tuple[str, str], int] = {}
 
     @cached_property
     def trails(self) -> dict[str, Trail]:
@@ -79,11 +77,11 @@ class Analysed:
         """The loops of more than one trip among the first `stop` nodes of the path, as in `loops`."""
         return [one for one in self.loops[einsum] if one[1].trips > 1 and (stop is None or one[0] < stop)]
 
+    @once_each
     def shared(self, first: str, second: str) -> int:
         """Number of leading nodes that the paths of two Einsums share (the split where they part included)."""
-        if (first, second) not in self._shared:
-            self._shared[first, second] = shared_length(self.trails[first], self.trails[second])
-        return self._shared[first, second]
+        trails = zip(self.trails[first], self.trails[second], strict=False)
+        return sum(address == other for (address, _), (other, _) in trails)
 
     def below(self, einsum: str) -> tuple[Table[str, int], ...]:
         """For each node of the path the extents of the Einsum's variables in the largest tile below it."""
@@ -127,18 +125,16 @@ class Analysed:
             if v in derived[einsum] and i >= derived[einsum][v]
         }
 
+    @once_each
     def windows(self, producer: str, i: int) -> Windows:
         """What consumers read of the rank that a shared loop ties to `producer`, iteration by iteration.
 
         i: index of the loop in the path of `producer`. For each consumer below the loop: its name and (start, end) for
         each iteration, in the order of `cuts`; positions beyond the tensor's edges (padding) may occur.
         """
-        if (producer, i) not in self._windows:
-            variable = self._iterated[producer][i]
-            chain = self.chain(producer, variable, i)
-            found = ((tie.consumer, tuple(self._spans(tie, chain))) for tie in self._needs(producer, variable, i))
-            self._windows[producer, i] = tuple(found)
-        return self._windows[producer, i]
+        variable = self._iterated[producer][i]
+        chain = self.chain(producer, variable, i)
+        return tuple((tie.consumer, tuple(self._spans(tie, chain))) for tie in self._needs(producer, variable, i))
 
     @cached_property
     def _iterated(self) -> dict[str, dict[int, str]]:

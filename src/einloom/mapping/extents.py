@@ -49,16 +49,6 @@ def outermost_stores(nest: Nest) -> dict[str, tuple[str, tuple[Loop, ...]]]:
     return found
 
 
-def shared_length(first: Trail, second: Trail) -> int:
-    """Number of leading nodes that two paths have in common (the split where they part included)."""
-    count = 0
-    for (a, _), (b, _) in zip(first, second, strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
-
-
 def tile_of(loop: Loop, extent: int) -> int:
     """The extent of a variable below `loop` when it is `extent` above."""
     return loop.tile if loop.tile is not None else -(-extent // max(1, loop.trips))

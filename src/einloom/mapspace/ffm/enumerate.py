@@ -18,6 +18,7 @@ from ...mapping.extents import tile_of
 from ...mapping.legality.placement import outermost_home, visible_memories
 from ...mapping.legality.structure import problems
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store
+from ...once import once_each
 from ...workload.einsum import Workload
 from ...workload.orders import orders
 from ..divisors import divisors
@@ -130,7 +131,6 @@ class _Grammar:
         self.workload, self.machine, self.space, self.checkpoint = workload, machine, space, checkpoint
         self.stores = stores
         self.allowed: dict[tuple[str, str, str], bool] = {}
-        self.known: dict[tuple[_State, bool], tuple[Nest, ...]] = {}
 
     def nests(self, state: _State, fresh: bool, looped: bool) -> Iterator[Nest]:
         """Nests that start with a block of stores (which may be missing if `fresh`, at the start of a branch).
@@ -222,13 +222,12 @@ class _Grammar:
             store_reach=max((self.machine.position[m] for m, _ in stored), default=-1),
             wilful=False,
         )
-        return self.listed(mine, fresh=True)
+        return self.listed(mine, True)
 
+    @once_each
     def listed(self, state: _State, fresh: bool) -> tuple[Nest, ...]:
         """The nests below `state` of a branch, without a split before the first loop."""
-        if (state, fresh) not in self.known:
-            self.known[state, fresh] = tuple(self.nests(state, fresh, looped=False))
-        return self.known[state, fresh]
+        return tuple(self.nests(state, fresh, looped=False))
 
     def sensible(self, state: _State, block: tuple[Store, ...], parts: list[tuple[str, ...]]) -> bool:
         """True if the split is not another way to write a deeper one, and if the loops above have their reason.

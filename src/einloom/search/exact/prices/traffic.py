@@ -59,7 +59,6 @@ class Prices:
         self.whole = np.array(self.classes.extents, np.int64)
         self.relevant = np.array(self.classes.relevance, bool).reshape(len(self.classes.relevance), len(self.whole))
         self.uneven = np.array(self.classes.uneven, bool)
-        self._reach: dict[tuple[int, int], IntArray] = {}
 
     @property
     def width(self) -> int:
@@ -439,14 +438,15 @@ class Prices:
         Each instance behind the outermost fanout gets every element that its own share of the iterations accesses; the
         windows of neighbours overlap.
         """
-        behind = min(1, self.links.above[child])
-        if (tensor, behind) not in self._reach:
-            rows = self.links.between(0, behind)
-            _, first, inverse = np.unique(pack(rows), return_index=True, return_inverse=True)
-            ranks = range(len(self.classes.signature.tensors[tensor].ranks))
-            every = [prod(self._reached(tensor, r, row) for r in ranks) for row in rows[first]]
-            self._reach[tensor, behind] = np.array(every, np.int64)[inverse.reshape(-1)]
-        return self._reach[tensor, behind]
+        return self._accessed(tensor, min(1, self.links.above[child]))
+
+    @once_each
+    def _accessed(self, tensor: int, behind: int) -> IntArray:
+        rows = self.links.between(0, behind)
+        _, first, inverse = np.unique(pack(rows), return_index=True, return_inverse=True)
+        ranks = range(len(self.classes.signature.tensors[tensor].ranks))
+        every = [prod(self._reached(tensor, r, row) for r in ranks) for row in rows[first]]
+        return np.array(every, np.int64)[inverse.reshape(-1)]
 
     def _reached(self, tensor: int, rank: int, spread: IntArray) -> int:
         """The least sum over instances of the distinct places of a rank that each accesses.
