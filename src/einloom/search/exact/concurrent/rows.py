@@ -154,7 +154,6 @@ class GroupExplorer(Explorer):
         own: tuple[OwnStore, ...],
         option: UnitOption,
         held: Placement,
-        memory: int,
         remainder: Remainder,
     ) -> bool:
         depth = len(structure.loops)
@@ -162,7 +161,7 @@ class GroupExplorer(Explorer):
         odd = any(s.over or s.asked or self._in_turns(s) for s in own)
         if not inside or odd or not kept_apart(self.signature, option, structure, own):
             return True
-        return super()._fill(self._lowered(structure, own), own, option, held, memory, remainder)
+        return super()._fill(self._lowered(structure, own), own, option, held, remainder)
 
     def _in_turns(self, store: OwnStore) -> bool:
         """True for a store for several readers that holds several tiles: no number of them is argued for stages."""

@@ -132,13 +132,11 @@ def numbered(tiles: IntArray, shape: Shape, sizes: tuple[int, ...]) -> IntArray:
 
 @dataclass(frozen=True)
 class Origin:
-    """How a group's rows were made: unit, held tensors down to the fused part's innermost memory, own stores in the
-    fused part, and what remains. links: by source of the remainder; which spatial choice, the leaf's rows know."""
+    """How a group's rows were made: unit, own stores in the fused part, and what remains. links: by source of the
+    remainder; which spatial choice, the leaf's rows know."""
 
     option: UnitOption
-    held: Placement
     own: tuple[OwnStore, ...]
-    memory: int
     remainder: Backpointers
     links: tuple[LinkPrices, ...]
 
@@ -464,7 +462,7 @@ class Explorer:
                 self.checkpoint()
             if screen.may_fit(structure, own) and (spare is None or screen.within(spare, structure, own)):
                 like = in_any_order(structure, own)
-                if like not in empty and not self._fill(structure, own, option, held, memory, remainder):
+                if like not in empty and not self._fill(structure, own, option, held, remainder):
                     empty.add(like)
 
     def _stacked(self, option: UnitOption, place: Place) -> tuple[tuple[FusedTemplate, tuple[OwnStore, ...]], ...]:
@@ -498,7 +496,6 @@ class Explorer:
         own: tuple[OwnStore, ...],
         option: UnitOption,
         held: Placement,
-        memory: int,
         remainder: Remainder,
     ) -> bool:
         """Add the rows of a structure; False if it has none for a reason that no order of its loops changes."""
@@ -533,7 +530,7 @@ class Explorer:
         if not len(which):
             return refused
         which = index[which]
-        variant = Origin(option, held, own, memory, below.rows.trail, remainder.links)
+        variant = Origin(option, own, below.rows.trail, remainder.links)
         block = PmappingGroup(
             structure,
             grid.tiles[which],

@@ -47,9 +47,8 @@ class Multiples:
 
     def grow(
         self, x: IntArray, index: IntArray, d: int, choice: IntArray, may: NDArray[np.bool_] | None = None
-    ) -> tuple[IntArray, IntArray, IntArray]:
-        """Rows with every loop over class d: (extents, index, position in the arrays given). Rows that may not have one
-        stay as they are."""
+    ) -> tuple[IntArray, IntArray]:
+        """Rows with every loop over class d: (extents, index). Rows that may not have one stay as they are."""
         at = self.at(x[:, d], choice)
         counts = self.sizes[at] if may is None else np.where(may, self.sizes[at], 1)
         repeat, within = ragged_ranges(counts)
@@ -59,7 +58,7 @@ class Multiples:
         else:
             chosen = np.flatnonzero(may[repeat])
             grown[chosen, d] = self.flat[self.offsets[at[repeat[chosen]]] + within[chosen]]
-        return grown, index[repeat], repeat
+        return grown, index[repeat]
 
 
 class UnevenMultiples(Multiples):

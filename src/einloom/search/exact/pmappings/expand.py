@@ -87,7 +87,7 @@ class Expansion:
         for some in portions(counts, GROWN):
             index, grown = np.arange(some.start, some.stop), x[some]
             for d in dims:
-                grown, index, _ = self.levels.loops(d, at, 1).grow(grown, index, d, spread[index], may[index, d])
+                grown, index = self.levels.loops(d, at, 1).grow(grown, index, d, spread[index], may[index, d])
                 if fits is not None:
                     kept = np.flatnonzero(fits(grown, index))
                     if len(kept) < len(index):
@@ -131,7 +131,7 @@ class Expansion:
         places = multiples.at(start.x[:, d], start.marks[:, SPREAD])
         for some in portions(multiples.sizes[places], GROWN):
             self.classes.checkpoint()
-            x, index, _ = multiples.grow(start.x[some], np.arange(some.start, some.stop), d, start.marks[some, SPREAD])
+            x, index = multiples.grow(start.x[some], np.arange(some.start, some.stop), d, start.marks[some, SPREAD])
             index, x = index[sound[index]], x[sound[index]]
             if not closing:
                 context, placed = start.marks[index, CONTEXT], start.marks[index, PLACED]
