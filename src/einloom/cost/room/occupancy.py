@@ -118,8 +118,8 @@ class Tile:
             return self.unlike.box(choice)
         busy = [user.works(choice, self.store.place) for user in self.users]
         sides: Sides = []
-        for window in self._windows:
-            low, high, there = windows.hull(window.uses, choice, window.size, busy)
+        for uses, size in self._windows:
+            low, high, there = windows.hull(uses, choice, size, busy)
             sides.append((windows.choose(there, low, 0), windows.choose(there, high, 0)))
         return sides, reduce(or_, busy)
 
@@ -158,7 +158,7 @@ class Tile:
         if self._whole:
             shape = self.users[0].workload.tensor(self.store.tensor).shape
             found = [*(size for rank, size in enumerate(shape) if rank in self._whole), *found]
-        found.extend([windows.extent_at(window.uses, window.size, choice) for window in self._windows])
+        found.extend([windows.extent_at(uses, size, choice) for uses, size in self._windows])
         return found
 
     @cached_property
@@ -212,8 +212,8 @@ class Tile:
         return [terms.maximum(windows.piece(extent, chain, choice)[1], 0) for extent, chain in chains]
 
     @cached_property
-    def _windows(self) -> tuple[_Window, ...]:
-        """The other ranks."""
+    def _windows(self) -> tuple[tuple[tuple[windows.RankUse, ...], int], ...]:
+        """The other ranks: how the users reach each, and its declared size."""
         if self._simple:
             return ()
         user = self.users[0]
@@ -222,7 +222,7 @@ class Tile:
         for rank, size in enumerate(shape):
             if self._complex(rank):
                 uses = tuple(rank_use(u, self.store.tensor, rank, self.store.place, {}, None) for u in self.users)
-                found.append(_Window(uses, size))
+                found.append((uses, size))
         return tuple(found)
 
     @property
@@ -259,14 +259,6 @@ class Tile:
             found.update(self.unlike.places)
         many = {p.place for user in self.users for p in user.loops if not (isinstance(p.trips, int) and p.trips == 1)}
         return frozenset(place for place in found & many if place < self.store.place)
-
-
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """A complex rank of a tile: how its users reach it, its declared size."""
-
-    uses: tuple[windows.RankUse, ...]
-    size: int
 
 
 def tiles(workload: Workload, machine: Machine, all_paths: tuple[Path, ...]) -> tuple[Tile, ...]:
