@@ -118,36 +118,27 @@ class Space(Protocol):
     @property
     def mapspace(self) -> Mapspace:
         """The data that the space is made from."""
-        ...
 
     def outside(self, tree: Mapping) -> tuple[str, ...]:
         """Every rule of the space that a legal `tree` breaks; of a tree that is not legal the answer means nothing."""
-        ...
 
     def contains(self, tree: Mapping) -> bool:
         """True if `tree` is legal and inside."""
-        ...
 
     def trees(self) -> Iterator[Mapping]:
         """Every well-formed tree inside, whether it fits the memories or not; for tiny problems."""
-        ...
 
     def sample(self, rng: Random) -> Mapping | None:
         """A legal tree inside, drawn at random; None if a good number of draws gave none."""
-        ...
 
     def neighbours(self, tree: Mapping, rng: Random) -> Iterator[Mapping]:
         """Legal trees inside that differ from `tree` in one step, each once, in random order."""
-        ...
 
     def skeleton(self, tree: Mapping) -> Skeleton:
         """The skeleton of `tree`, with every loop open."""
-        ...
 
     def tree(self, skeleton: Skeleton, tiles: Sequence[int] | NDArray[np.int64]) -> Mapping:
         """The mapping that one row of tiles makes of a skeleton."""
-        ...
 
     def tilings(self, skeleton: Skeleton) -> Iterator[NDArray[np.int64]]:
         """All tiles of the skeleton's open loops that the rules admit: blocks of rows, each int64 [n, k]."""
-        ...

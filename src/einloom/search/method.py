@@ -51,4 +51,3 @@ class Method(Protocol):
         price: prices points, keeps the best of them and ends the search when the budget is spent; `price.result` makes
         the answer. Raises Infeasible only with a proof that no mapping is legal, BudgetExhausted if none was found.
         """
-        ...
