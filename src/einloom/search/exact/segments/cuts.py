@@ -34,19 +34,11 @@ def cuts(workload: Workload, shortest: int = SHORTEST) -> list[CutPoint]:
     return found
 
 
-def _reach(workload: Workload) -> dict[str, tuple[int, int]]:
-    """Intermediate -> the places of the Einsum that writes it and of the last one that reads it."""
-    place = {name: i for i, name in enumerate(workload.names)}
-    return {
-        tensor: (place[workload.producers[tensor]], place[workload.consumers[tensor][-1]])
-        for tensor in workload.intermediates
-    }
-
-
 def _places(workload: Workload) -> list[CutPoint]:
     """Every place that one intermediate alone passes, if it is no persistent one."""
-    passing: dict[int, list[str]] = {}
-    for tensor, (written, read) in _reach(workload).items():
+    place, passing = workload.position, dict[int, list[str]]()
+    for tensor in workload.intermediates:
+        written, read = place[workload.producers[tensor]], place[workload.consumers[tensor][-1]]
         for position in range(written + 1, read + 1):
             passing.setdefault(position, []).append(tensor)
     alone = ((position, tensors[0]) for position, tensors in sorted(passing.items()) if len(tensors) == 1)
