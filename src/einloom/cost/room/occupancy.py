@@ -27,7 +27,7 @@ from ..formulas import terms, windows
 from ..formulas.terms import Number
 from ..formulas.windows import Array, Choice
 from ..traffic.accesses import StoreLink, by_tensor, moving, rank_use, retention, split_above
-from ..traffic.boxes import Shared, Sides, volume
+from ..traffic.boxes import Shared, Sides
 from ..traffic.paths import Path, PathLoop, PathStore, all_plain
 from .moments import Moment, fullest
 
@@ -153,7 +153,7 @@ class Tile:
         """Numbers whose product is `size`; each depends on few of the loops."""
         if self.unlike is not None:
             sides, work = self.unlike.box(choice)
-            return [windows.choose(work, volume(sides), 0)]
+            return [windows.choose(work, prod(high - low for low, high in sides), 0)]
         found = [self._plain] if not choice or self._ragged.isdisjoint(choice) else self._plain_at(choice)
         if self._whole:
             shape = self.users[0].workload.tensor(self.store.tensor).shape

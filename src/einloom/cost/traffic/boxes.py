@@ -103,8 +103,3 @@ class Shared:
         """True if some step of the loop at `sliding` keeps an element."""
         trips = {loop.place: loop.trips for path, _ in self.users for loop in path.loops if loop.place < self.place}
         return bool(self.moved(trips, {sliding}) < self.moved(trips, ()))
-
-
-def volume(sides: Sides) -> Number:
-    """Elements of a box."""
-    return prod(high - low for low, high in sides)
