@@ -645,10 +645,7 @@ class Explorer:
 def _split(rows: Rows) -> Iterator[tuple[tuple[int, int, int], Rows]]:
     """Rows by (context, spatial choice, stores placed)."""
     marks = rows.marks[:, [CONTEXT, SPREAD, PLACED]]
-    order = np.lexsort(marks.T[::-1])
-    sorted_marks = marks[order]
-    cuts = np.flatnonzero((sorted_marks[1:] != sorted_marks[:-1]).any(axis=1)) + 1
-    for part in np.split(order, cuts):
+    for part in _alike(pack(marks)):
         if len(part):
             context, choice, placed = (int(n) for n in marks[part[0]])
             yield (context, choice, placed), rows.take(part)
