@@ -17,7 +17,7 @@ from ....mapspace.ffm.ragged import spread_windows
 from ....mapspace.limits.checks import fetched_once, limited_variables
 from ....mapspace.limits.data import UNLIMITED, Limits, Numbers, concerns
 from ....workload.einsum import Access, Einsum, Index, Workload
-from ....workload.selectors import Selector, select
+from ....workload.selectors import select
 from ..numerics.uneven import Tiling
 from .holds import Placement, held_choices, holding
 from .users import Part, Users, is_shared
@@ -275,7 +275,7 @@ def signature(users: Users, position: int, merge: bool, limits: Limits = UNLIMIT
         extents,
         tensors,
         copy,
-        _axes(workload, machine, limits, name),
+        _axes(workload, machine, limits, name, variables, number),
         options,
         merge,
         frozenset(variables[v] for v in limited_variables(limits, workload, name)) | {v for _, _, v, _ in tiles},
@@ -386,20 +386,25 @@ def _options(
             yield UnitOption(unit.name if unit else None, above, fanouts, held)
 
 
-def _axes(workload: Workload, machine: Machine, limits: Limits, name: str) -> tuple[AxisSignature, ...]:
-    """Every axis of the machine as the Einsum meets it."""
-    einsum = workload.einsum(name)
-    position = {t: i for i, t in enumerate(einsum.tensors)}
-    variables = {v: i for i, v in enumerate(einsum.variables)}
-    found = []
+def _axes(
+    workload: Workload,
+    machine: Machine,
+    limits: Limits,
+    name: str,
+    variables: dict[str, int],
+    position: dict[str, int],
+) -> tuple[AxisSignature, ...]:
+    """Every axis of the machine as the Einsum meets it: it joins inputs by multicast, the output by reduction."""
+    output, found = {workload.einsum(name).output.tensor}, []
     for f, fanout in enumerate(machine.fanouts):
         for axis in fanout.axes:
             asked = [x for x in limits.axes if x.axis == axis.name and concerns(x.einsums, name)]
+            multicast, reduced = (select(which, workload, name) for which in (axis.multicast, axis.reduce))
             found.append(
                 AxisSignature(
                     fanout=f,
                     size=axis.size,
-                    joined=_joined(workload, name, axis.multicast, axis.reduce, position),
+                    joined=frozenset(position[t] for t in (multicast - output) | (reduced & output)),
                     barred=frozenset(position[t] for t in select(axis.only_irrelevant_to, workload, name)),
                     full=axis.use == "full",
                     shares=tuple((variables[v], x.instances) for x in asked for v in x.variables if v in variables),
@@ -448,16 +453,6 @@ def _tile_limits(
         for v in limit.variables
         if v in workload.einsum(name).access(t).variables
     )
-
-
-def _joined(
-    workload: Workload, name: str, multicast: Selector, reduce: Selector, position: dict[str, int]
-) -> frozenset[int]:
-    """Numbers of the inputs that an axis multicasts and of the output if it reduces it."""
-    output = workload.einsum(name).output.tensor
-    joined = {t for t in select(multicast, workload, name) if t != output}
-    joined |= {t for t in select(reduce, workload, name) if t == output}
-    return frozenset(position[t] for t in joined)
 
 
 def fuses_below_fanout(users: Users) -> bool:
