@@ -30,17 +30,17 @@ def looked(source: Source, seeds: Sequence[int], patch: pytest.MonkeyPatch) -> C
     fill, may_fit, within, like = Explorer._fill, Screen.may_fit, Screen.within, explore.in_any_order
     seen: dict[object, set[object]] = {}
 
-    def filled(self, structure, own, option, held, memory, remainder):  # type: ignore[no-untyped-def]
+    def filled(self, structure, own, option, held, remainder):  # type: ignore[no-untyped-def]
         screen = Screen(self.classes, remainder.levels, remainder.choice, held, {})
         limited = self.setting.rules.limits
-        empty = seen.setdefault((id(self), id(remainder), held, memory), set())
+        empty = seen.setdefault((id(self), id(remainder), held), set())
         reasons = {
             "room": not may_fit(screen, structure, own),
             "cost": limited and not within(screen, self.limits - remainder.below.least, structure, own),
             "like": like(structure, own) in empty,
         }
         before = sum(map(len, self.found.values()))
-        some = fill(self, structure, own, option, held, memory, remainder)
+        some = fill(self, structure, own, option, held, remainder)
         added = sum(map(len, self.found.values())) > before
         assert some or not added
         found.update(reason for reason, said in reasons.items() if said)

@@ -96,7 +96,7 @@ class RoomFloors:
             for i, (served, price, free) in enumerate(moves):
                 moved = (served[some, None] / uses[share[some], :, i])[:, :, None]
                 total = total + np.maximum(moved * price[some, None] - free[some, None], 0.0)
-            found[some] = np.asarray(total).min(axis=1)
+            found[some] = _best(np.asarray(total))
         found[none[share]] = np.inf
         return found
 
@@ -137,3 +137,8 @@ class RoomFloors:
         flat = np.concatenate([one if len(one) else np.full((1, len(sharing.own)), np.nan) for one in uses])
         ways = np.minimum(np.arange(number.max()), number[:, None] - 1)
         return np.asarray(flat[(np.cumsum(number) - number)[:, None] + ways])
+
+
+def _best(total: FloatArray) -> FloatArray:
+    """Of all ways the least, column by column. total: [spatial choices, ways, columns]."""
+    return np.asarray(total.min(axis=1))
