@@ -171,7 +171,7 @@ def test_rows_with_windows_are_priced_as_their_trees(name: str, goal: str) -> No
 @pytest.mark.parametrize("workload", ["mobilenet-block", "resnet18", "tileflow-cc1", "conv-chain"])
 @pytest.mark.parametrize("machine", ["two-level", "tpu-v4i", "tileflow-edge"])
 def test_rows_of_convolutional_networks_are_priced_as_their_trees(workload: str, machine: str) -> None:
-    finite, overfull = compared(problem(workload, machine, "edp"), Random(4), 6)
+    finite, overfull = compared(problem(workload, machine, "energy"), Random(4), 6)
     assert finite + overfull > 30
 
 
