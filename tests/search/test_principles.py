@@ -273,6 +273,16 @@ def test_one_and_two_are_verified_whatever_is_repeated(repeat: int, buffer: int,
         assert verify(found).ok, verify(found).reasons
 
 
+def test_a_pair_that_claims_more_than_its_proof_is_refused() -> None:
+    """768 bits are the best for 16 values, but only 512 are proven: nobody has tried the tiles of a pair."""
+    problem = asked(build_workload("w", TWO, {"b": 2, "m": 4, "k": 2, "l": 4, "n": 2}, bits=8), 16, "once", "ragged")
+    found = principles(problem)
+    assert found.certificate is not None and found.certificate.bound < found.value
+    forged = replace(found.certificate, guarantee=Guarantee.OPTIMAL, bound=found.value)
+    said = verify(replace(found, certificate=forged))
+    assert not said.ok and any("no second solution" in reason for reason in said.reasons)
+
+
 def test_told_of_a_pair() -> None:
     """What `einloom explain --principles` says is what the closed forms are."""
     workload = build_workload("two", TWO, dict(zip("bmkln", (2, 8, 4, 8, 4), strict=True)), bits=8)

@@ -28,6 +28,7 @@ from einloom.search.heuristics.rows import TripRows
 from einloom.testing.problems.drawing import draw
 from einloom.workload.build import build_workload
 from kernels import interpret
+from windowed_einsums import CASES
 
 Rows = NDArray[np.int64]
 
@@ -125,29 +126,14 @@ def test_rows_are_priced_as_their_trees_in_python(monkeypatch: pytest.MonkeyPatc
     """Without a compiler: few rows, on small problems and on one whose machine leaks."""
     assert interpret(monkeypatch) > 10
     rng = Random(5)
-    finite, overfull = np.sum([compared(asked, rng, 2, 4) for asked in islice(drawn_problems(), 3, 30)], axis=0)
+    finite, overfull = np.sum([compared(asked, rng, 2, 4) for asked in islice(drawn_problems(), 3, 44)], axis=0)
     assert finite > 60 and overfull > 2
     assert compared(leaky(), rng)[0] > 6
 
 
-WINDOWS = {
-    "plain": (["O[m,p] = W[m,c,r] * I[c,p+r]"], {"m": 2, "p": 4, "c": 2, "r": 3}, {}),
-    "stride, dilation and padding": (
-        ["O[m,p,q] = W[m,c,r,s] * I[c,2*p+r-1,q+2*s-1]"],
-        {"m": 2, "p": 4, "q": 4, "c": 2, "r": 3, "s": 2},
-        {"I": [2, 8, 5]},
-    ),
-    "padded chain": (
-        ["A[c,x] = W[c,r] * I[x+r-1]", "O[m,y] = V[m,c,s] * A[c,y+s-1]"],
-        {"x": 6, "y": 6, "c": 2, "m": 2, "r": 3, "s": 3},
-        {"I": [6], "A": [2, 6]},
-    ),
-}
-
-
 def window_problem(name: str, goal: str) -> Problem:
     """Small memories, two fanouts, and times everywhere, so that the busiest instance counts."""
-    einsums, extents, shapes = WINDOWS[name]
+    einsums, extents, shapes = CASES[name]
     levels = (
         Memory("DRAM", None, 10.0, 12.0, read_throughput=2.0, write_throughput=3.0),
         Fanout("outer", (Axis("X", 4),)),
@@ -161,7 +147,7 @@ def window_problem(name: str, goal: str) -> Problem:
     return Problem(workload, machine, Mapspace(), objective(goal, machine))
 
 
-@pytest.mark.parametrize(("name", "goal"), list(zip(WINDOWS, ["energy", "edp", "traffic:DRAM"], strict=True)))
+@pytest.mark.parametrize(("name", "goal"), list(zip(CASES, ["energy", "edp", "traffic:DRAM"], strict=True)))
 def test_rows_with_windows_are_priced_as_their_trees(name: str, goal: str) -> None:
     finite, overfull = compared(window_problem(name, goal), Random(3), 16)
     assert finite > 60 and overfull > 5

@@ -86,7 +86,7 @@ def _ragged(result: Result) -> SecondSolution:
         if certificate.bound > possible:
             raise BudgetExhausted(possible)
         return SecondSolution(None, "each operand once,")
-    if certificate.bound <= possible:  # nothing moves less
+    if len(result.workload.einsums) > 1 and certificate.bound <= possible:  # a pair has no tiles to be tried
         return SecondSolution(possible, "each operand once,")
     return SecondSolution(least_moved(result.problem), "every pair of integer tiles")
 

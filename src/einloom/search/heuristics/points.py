@@ -159,11 +159,11 @@ class Points:
             if len(self._costs) >= LARGEST:
                 self._costs.clear()
             label = facts.label[i]
-            whole = mine.filled and not self._in_closed_form(label, mine)
+            whole = mine.filled and not self.in_closed_form(label, mine)
             found = self._costs[mine] = self._in_tree(state, i) if whole else self._path_cost(label, mine)
         return found
 
-    def _in_closed_form(self, i: int, path: KnownPath) -> EvenPaths | None:
+    def in_closed_form(self, i: int, path: KnownPath) -> EvenPaths | None:
         """What prices a path of Einsum i of the program without a walk of the tree, if that is known."""
         closed = self.closed[i]
         return closed if closed is not None and closed.takes(path.word, path.filled) else None
@@ -195,7 +195,7 @@ class Points:
         if "bursts" in self.__dict__ and not path.filled and self.bursts.prices(i):  # loaded
             energy, latency, traffic = self.bursts.price(i, mine)
             return energy, latency, int(traffic)
-        closed = self._in_closed_form(i, path)
+        closed = self.in_closed_form(i, path)
         if closed is not None:
             one = closed.cost(mine, path.filled)
             return one.energy, one.latency, one.traffic[self.facts.number[memory]] if memory else 0

@@ -67,9 +67,9 @@ class TripRows:
         apart = facts.workload.parted or facts.workload.viewed or facts.ragged or facts.anchored
         if not points.additive or state.lent or state.groups or apart:
             return False
-        paths = [path_of(points.encoding.of(state), state, i) for i in range(facts.count)]
-        closed = [points.closed[i] for i in points.encoding.of(state).label]
-        return all(one is not None and one.takes(p.word, p.filled) for one, p in zip(closed, paths, strict=True))
+        mine = points.encoding.of(state)
+        paths = ((label, path_of(mine, state, i)) for i, label in enumerate(mine.label))
+        return all(points.in_closed_form(label, path) is not None for label, path in paths)
 
     @property
     def trips(self) -> Ints:
@@ -246,13 +246,11 @@ class TripRows:
         what windows add."""
         tiles, divided, bits = [], list[int](), []
         for memory, first, last, (most, columns, windows) in (*self._held(), *self._private()):
-            tiles.append((memory, first, last, len(divided), len(divided) + len(columns), len(self._windows)))
+            factor = -1 if windows is None else len(self._windows)
+            tiles.append((memory, first, last, len(divided), len(divided) + len(columns), factor))
             divided += columns
             bits.append(most)
-            if windows is None:
-                tiles[-1] = (*tiles[-1][:-1], -1)
-            else:
-                self._windows.append(windows)
+            self._windows += [] if windows is None else [windows]
         self._tiles = np.array(tiles, dtype=np.int64).reshape(-1, 6)
         self._divided, self._bits = np.array(divided, dtype=np.int64), np.array(bits, dtype=float)
 

@@ -8,6 +8,7 @@ so it is asked once for each choice of their trips, and looked up for all rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -61,7 +62,7 @@ class LinkWindows:
             open_loops = [at for at in places if self.columns[at] >= 0]
             slid = np.where(np.isin(slides, places), slides, -1) + 1
             choices = np.column_stack([trips[:, [self.columns[at] for at in open_loops]], slid])
-            found *= looked_up(choices, lambda one, at=open_loops, rank=rank: self._relative(rank, at, one))  # type: ignore[misc]
+            found *= looked_up(choices, partial(self._relative, rank, open_loops))
         return found
 
     def _relative(self, rank: WindowRank, open_loops: list[int], choice: Choice) -> float:
@@ -103,7 +104,7 @@ class TileWindows:
         found = np.ones(len(trips))
         for index, size in self.ranks:
             left = [self.whole[v] // trips[:, self.columns[v]].prod(axis=1) for v in index.variables]
-            found *= looked_up(np.column_stack(left), lambda one, index=index, size=size: self._held(index, size, one))  # type: ignore[misc]
+            found *= looked_up(np.column_stack(left), partial(self._held, index, size))
         return found
 
     def _held(self, index: Index, size: int, extents: Choice) -> float:
