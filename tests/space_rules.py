@@ -249,7 +249,7 @@ class Reading:
     def padded(self, einsum: Einsum) -> set[str]:
         found: set[str] = set()
         for access in einsum.accesses:
-            for index, size in zip(access.indices, self.workload.tensor(access.tensor).shape, strict=True):
+            for index, size in zip(access.indices, self.workload.shape(access), strict=True):
                 last = index.constant + sum(k * (self.workload.extents[v] - 1) for v, k in index.terms)
                 if index.constant < 0 or last >= size:
                     found |= set(index.variables)

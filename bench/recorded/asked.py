@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Table
@@ -33,7 +34,7 @@ from einloom.mapspace.ffm.enumerate import candidates, ordered
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.registry import space_for
 from einloom.oracle import simulate
-from einloom.problem import Budget, Objective, Problem
+from einloom.problem import Budget, Objective, Problem, keeps_time
 from einloom.result import Result
 from einloom.result.document import digest, text
 from einloom.result.unmapped import Unmapped, parse_answer
@@ -68,6 +69,20 @@ LISTED, BESIDE = 150, 12
 BUFFERS, CHECKED = (24, 96, 400, 2000), 96
 """Bits of the buffers that the closed forms are asked of, and of that whose mapping is verified."""
 ROWS = 24
+SHORT = Budget(steps=2000)
+OTHER_SPACES: dict[str, dict[str, Any]] = {
+    "ragged": {"name": "ragged"},
+    "free order": {"order": "free"},
+    "shared stores": {"stores": "shared"},
+    "in groups": {"concurrent": "any"},
+    "in groups along axes": {"concurrent": "everywhere"},
+    "two fused loops of a rank": {"max_fused_loops_per_rank_variable": 2},
+    "one fused loop": {"max_fused_loops": 1},
+}
+"""What a mapspace is changed in."""
+NARROWER = ("one fused loop",)
+"""Those of them that hold less; all others hold more."""
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 def _or_error(ask: Callable[[], Any]) -> Any:
@@ -212,14 +227,59 @@ def optimal_by_parts(subject: Subject) -> dict[str, Any]:
         return {str(first): _exact(subject, first, MANY)}
 
 
+def optimal_elsewhere(subject: Subject) -> dict[str, Any]:
+    """What `exact` answers to the first objective in other spaces; to latency where Einsums run at the same time."""
+    found: dict[str, Any] = {}
+    for name, other in elsewhere(subject):
+        for objective in short(other)[:1]:
+            asked = (Labelled("", other.problem(objective)),)
+            found[f"{name}, {objective}"] = _or_error(
+                lambda asked=asked: _briefly(answer(asked, "exact", SHORT, Recorder()))
+            )
+    return found
+
+
+def elsewhere(subject: Subject) -> Iterator[tuple[str, Subject]]:
+    """The subject in every other space."""
+    own = subject.all_trees.mapspace
+    for name, changed in OTHER_SPACES.items():
+        if (space := replace(own, **changed)) != own:
+            yield name, subject.within(space)
+
+
+def short(subject: Subject) -> list[Objective]:
+    """Objectives that one mapping is the answer to: latency first where Einsums run at the same time."""
+    about = subject.all_trees
+    goals = [one for one in subject.objectives if one.name != "pareto"] or [Objective("energy")]
+    timed = about.mapspace.places and keeps_time(about.machine)
+    return [*([Objective("latency")] if timed else []), *goals]
+
+
 def _asked(subject: Subject) -> tuple[Any, Any, Any]:
     about = subject.all_trees
     return about.workload, about.machine, about.mapspace
 
 
+class Heard(Recorder):
+    """A recorder that keeps every stage it is told of, one that comes again at once only with its last step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stages: list[list[Any]] = []
+
+    def stage(self, name: str, done: int = 0, total: int | None = None) -> None:
+        super().stage(name, done, total)
+        numbers = [float(one) for one in NUMBER.findall(name)]  # apart, so that they are compared as numbers
+        told = [NUMBER.sub("#", name), numbers, done, total]
+        if self.stages and self.stages[-1][:2] == told[:2]:
+            self.stages.pop()
+        self.stages.append(told)
+
+
 def _exact(subject: Subject, objective: Objective, budget: Budget) -> Any:
-    asked = (Labelled("", subject.problem(objective)),)
-    return _or_error(lambda: stated(answer(asked, "exact", budget, Recorder())))
+    asked, heard = (Labelled("", subject.problem(objective)),), Heard()
+    said = _or_error(lambda: stated(answer(asked, "exact", budget, heard)))
+    return {**said, "stages": heard.stages} if isinstance(said, dict) else said
 
 
 def stated(found: Result | Unmapped) -> dict[str, Any]:
@@ -245,8 +305,11 @@ def found_by_methods(subject: Subject) -> dict[str, Any]:
 
 
 def _by(asked: tuple[Labelled, ...], name: str) -> dict[str, Any]:
-    data = stated(answer(asked, name, Budget(steps=POINTS), Recorder()))
-    return {key: value for key, value in data.items() if key not in ("trace", "latencies", "roofline")}
+    return _briefly(answer(asked, name, Budget(steps=POINTS), Recorder()))
+
+
+def _briefly(found: Result | Unmapped) -> dict[str, Any]:
+    return {key: value for key, value in stated(found).items() if key not in ("trace", "latencies", "roofline")}
 
 
 def explained(subject: Subject) -> Any:
@@ -337,6 +400,18 @@ def walked(subject: Subject) -> Any:
     return _or_error(lambda: walk(subject))
 
 
+def walked_elsewhere(subject: Subject) -> dict[str, Any]:
+    """The same in two other spaces that the seed chooses, and what a method finds there."""
+    found, others = dict[str, Any](), list(elsewhere(subject))
+    for i in range(2):
+        name, other = others[(subject.seed * 2 + i) % len(others)]
+        method, objective = METHODS[(subject.seed + i) % len(METHODS)], short(other)[0]
+        asked = (Labelled("", other.problem(objective)),)
+        found[name] = walked(other)
+        found[f"{name}, {method}, {objective}"] = _or_error(lambda method=method, asked=asked: _by(asked, method))
+    return found
+
+
 def first_drawn(subject: Subject) -> Any:
     """Which mappings are drawn, and what is made of them, before a search has one."""
     return _or_error(lambda: first_mappings(subject))
@@ -349,9 +424,11 @@ QUESTIONS: dict[str, Callable[[Subject], Any]] = {
     "list": listed,
     "neighbours": around,
     "states": walked,
+    "states elsewhere": walked_elsewhere,
     "methods": found_by_methods,
     "exact": optimal,
     "exact by parts": optimal_by_parts,
+    "exact elsewhere": optimal_elsewhere,
     "drawn": first_drawn,
     "verify": verified,
     "explain": explained,
@@ -360,10 +437,10 @@ QUESTIONS: dict[str, Callable[[Subject], Any]] = {
 KINDS = {
     "problem": tuple(name for name in QUESTIONS if name != "principles"),
     "tree": ("evaluate", "refuse", "execute"),
-    "zoo": ("states", "methods", "exact", "exact by parts", "drawn"),
-    "layers": ("exact", "exact by parts", "drawn"),
+    "zoo": ("states", "methods", "exact", "exact by parts", "exact elsewhere", "drawn"),
+    "layers": ("exact", "exact by parts", "exact elsewhere", "drawn"),
     "walk": ("states", "methods", "drawn"),
-    "large": ("evaluate", "refuse", "list", "neighbours", "states", "exact", "exact by parts", "drawn"),
+    "large": tuple(name for name in QUESTIONS if name not in ("execute", "methods", "verify", "explain", "principles")),
     "pair": ("principles",),
 }
 

@@ -14,6 +14,7 @@ from einloom.certify.verify import verify
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import EinloomError, Infeasible
 from einloom.mapping.legality.structure import problems
+from einloom.mapping.text import print_mapping
 from einloom.mapping.tree import Mapping, Split
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.registry import space_for
@@ -22,7 +23,8 @@ from einloom.problem import Objective
 from einloom.search.exact import Exact
 from einloom.testing.problems.claims import CLAIMS, ProblemTrees, asked, same
 
-from .subjects import Subject
+from .asked import NARROWER, elsewhere, short
+from .subjects import Subject, first_trees
 
 CONVENTIONS = tuple(
     "but is listed; must be backed by; is persistent; has no common backing store; may not hold; must hold; "
@@ -44,6 +46,8 @@ def disagreements(subject: Subject, answers: dict[str, Any]) -> Iterator[str]:
         yield from _priced_at_once(subject, answers)
     if subject.kind in ("zoo", "large", "layers", "pair"):
         yield from _proven(subject, answers)
+    if "exact elsewhere" in answers:
+        yield from _elsewhere(subject, answers)
     for name, said in answers.get("exact by parts", {}).items():
         other = answers["exact"][name]
         if isinstance(said, str) or isinstance(other, str) or not _alike(said, other):
@@ -52,6 +56,31 @@ def disagreements(subject: Subject, answers: dict[str, Any]) -> Iterator[str]:
     optimum, drawn = _claimed(answers.get("exact", {}).get(goal))[0], answers.get("drawn")
     if optimum is not None and isinstance(drawn, dict) and any(v * ABOVE < optimum for _, v in drawn["values"]):
         yield f"{goal}: drawn {drawn['values']}, the optimum is {optimum!r}"
+
+
+def _elsewhere(subject: Subject, answers: dict[str, Any]) -> Iterator[str]:
+    """In other spaces: wider ones have nothing worse, no listed tree and no method is below, states are right."""
+    said, own = answers["exact elsewhere"], {name: _claimed(one)[0] for name, one in answers["exact"].items()}
+    for name, other in elsewhere(subject):
+        goal = short(other)[0]
+        value, bound = _claimed(said.get(f"{name}, {goal}"))
+        before = own.get(str(goal))
+        if not (value is None or before is None or name in NARROWER) and value == bound and value > before * ABOVE:
+            yield f"{name}, {goal}: {value!r}, but {before!r} in the space that it holds"
+        about = other.all_trees
+        for tree in first_trees(about):
+            if legality(about.workload, about.machine, tree):
+                continue
+            found = goal.value(evaluate(about.workload, about.machine, tree))
+            if bound is not None and found * ABOVE < bound:
+                yield f"{name}, {goal}: the bound is {bound!r}, but {print_mapping(tree, about.workload)} has {found!r}"
+        for question, one in answers.get("states elsewhere", {}).items():
+            if question == name and isinstance(one, dict):
+                yield from (f"{name}: a state and its tree disagree: {text!r}" for text in one["wrong"])
+            elif question.startswith(f"{name}, ") and question.endswith(str(goal)):
+                theirs = _claimed(one)[0]
+                if theirs is not None and bound is not None and theirs * ABOVE < bound:
+                    yield f"{question}: {theirs!r} is below the bound of exact, {bound!r}"
 
 
 def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:

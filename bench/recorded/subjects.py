@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -24,6 +24,7 @@ from einloom.mapping.text import parse_mapping, print_mapping
 from einloom.mapping.tree import Mapping
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.files import mapspace_from_data
+from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
 from einloom.reading import writing
 from einloom.testing.problems.claims import ProblemTrees
@@ -108,6 +109,12 @@ class Subject:
     def problem(self, objective: Objective) -> Problem:
         return self.all_trees.problem(objective)
 
+    def within(self, mapspace: Mapspace) -> Subject:
+        """The same problem in another space, without trees."""
+        found = Subject(self.name, self.kind, self.seed, self.given)
+        found.__dict__["all_trees"] = replace(self.all_trees, mapspace=mapspace)
+        return found
+
     def parsed(self, text: str) -> Mapping:
         return parse_mapping(text, self.all_trees.workload, self.all_trees.machine)
 
@@ -161,13 +168,15 @@ def drawn(seed: int) -> Subject:
 
 
 def large(seed: int) -> Subject:
-    """A random problem of any size, with fewer dimensions than the small ones."""
+    """A random problem of any size, with fewer dimensions than the small ones. ValueError: none comes up."""
     rng = Random(f"large {seed}")
     on: list[str] = []
     for name in rng.sample(DIMENSIONS, len(DIMENSIONS)):
         if rng.random() < SHARE and not any(impossible(name, other) for other in on):
             on.append(name)
-    files = next(sketches(rng, frozenset(on)))
+    files = next(sketches(rng, frozenset(on)), None)
+    if files is None:
+        raise ValueError(f"large-{seed}: no problem comes up; take another seed")
     given = {"workload": files.workload, "machine": files.machine, "mapspace": files.mapspace}
     bare = Subject(f"large-{seed:04}", "large", seed, given)
     some = list(first_trees(bare.all_trees))

@@ -17,19 +17,11 @@ from einloom.testing.problems.dimensions import DIMENSIONS, dimensions_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((Path(__file__).parent / "answers").glob("*.json"))
-ASKED = [
-    (path.stem, key.removeprefix("answer "), i if path.stem.startswith(("problem", "large")) else 0)
-    for i, path in enumerate(FILES)
+CASES = [
+    pytest.param(path.stem, key.removeprefix("answer "), id=f"{path.stem}-{key.removeprefix('answer ')}")
+    for path in FILES
     for key in json.loads(path.read_text(encoding="utf-8"))
     if key.startswith("answer ")
-]
-LONGER = ("methods", "exact by parts", "drawn", "verify", "explain")
-"""Questions that take most of the time: of three in four problems they are asked by `make test-all` alone."""
-EACH = {**dict.fromkeys(LONGER, 4), "exact": 3, "list": 2, "execute": 2}
-"""Of one in so many problems a question is asked every time; those that are not named are asked of all."""
-CASES = [
-    pytest.param(name, asked, marks=pytest.mark.slow if i % EACH.get(asked, 1) else (), id=f"{name}-{asked}")
-    for name, asked, i in sorted(ASKED, key=lambda one: one[1])
 ]
 SHOWN = 20
 QUICK = "problem-40205"
