@@ -12,14 +12,19 @@ import pytest
 
 import einloom as el
 from edits import Data, put
+from einloom.api import problem
+from einloom.certify import again
 from einloom.cost.evaluate import evaluate
+from einloom.errors import BudgetExhausted
 from einloom.machine.files import machine_from_data
 from einloom.mapping.text import parse_mapping
 from einloom.mapspace.space import Mapspace
-from einloom.problem import Certificate, Guarantee
+from einloom.problem import Budget, Certificate, Guarantee
 from einloom.result import Result
 from einloom.result.document import digest
+from einloom.search.door import ask
 from einloom.search.exact.einsums import orders
+from einloom.search.registry import method
 from einloom.workload.files import workload_from_data
 
 WORSE = "store DRAM: A B Z\nfor m in 2\nfor n in 2\nfor k in 2\ncompute Z @ MAC\n"
@@ -289,3 +294,13 @@ def test_a_space_described_as_before_is_told_and_checked_as_it_was_searched() ->
     assert any("certified for" in reason for reason in el.verify(asked, quick=True).reasons)
     narrow = replace(asked, certificate=replace(found.certificate, mapspace=found.mapspace.describe()))
     assert any("certified for" in reason for reason in el.verify(narrow, quick=True).reasons)
+
+
+def test_a_second_search_that_ended_early_proves_nothing() -> None:
+    asked = problem("matmul:m=2,n=2,k=2", "simple:glb_bits=16,dram_energy=10", "energy")
+    early = ask(method("exhaustive"), asked, Budget(steps=500))
+    assert early.certificate is not None and early.certificate.guarantee is not Guarantee.OPTIMAL
+    with pytest.raises(BudgetExhausted):
+        again._proven(early, "enumeration of all trees")
+    whole = ask(method("exhaustive"), asked, Budget())
+    assert again._proven(whole, "enumeration of all trees").value == whole.value <= early.value

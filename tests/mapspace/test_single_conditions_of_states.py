@@ -22,6 +22,7 @@ from einloom.mapspace.ffm.encoding.lending import with_lent
 from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft
 from einloom.mapspace.ffm.encoding.state import Frame
 from einloom.mapspace.ffm.rules import outside
+from einloom.mapspace.limits.data import AxisLimit, Limits, Numbers
 from einloom.mapspace.registry import space_for
 from einloom.mapspace.space import Mapspace
 from einloom.search import first
@@ -130,6 +131,13 @@ def test_uneven_choices_of_full_use_leave_other_axes_alone() -> None:
     fan = Fanout("PE", (Axis("X", 2, use="full"), Axis("Y", 2)))
     workload, machine = read(("Z[m] = exp(A[m])",), {"m": 4}, fan)
     assert Facts(workload, machine, Mapspace("ragged")).spreads(0, "MAC") == ((("X", "m", 2),),)
+
+
+def test_uneven_choices_of_full_use_stay_within_limits_of_their_axis() -> None:
+    """Three of four instances may work: six values in two passes."""
+    workload, machine = read(("Z[m] = exp(A[m])",), {"m": 6}, Fanout("PE", (Axis("X", 4, use="full"),)))
+    limits = Limits(axes=(AxisLimit("X", Numbers(most=3)),))
+    assert Facts(workload, machine, Mapspace("ragged", limits=limits)).spreads(0, "MAC") == ((("X", "m", 3),),)
 
 
 TWICE = """

@@ -157,6 +157,17 @@ def test_many_prices_rows_as_one_by_one() -> None:
     assert (price.value, price.best) == (alone.value, alone.best) and price.evaluated == alone.evaluated
 
 
+def test_many_prices_no_more_rows_than_the_budget_has_left() -> None:
+    asked = problem("matmul:m=8,n=8,k=8", "simple:glb_bits=512", "energy")
+    space = space_for(asked.workload, asked.machine, asked.mapspace)
+    tree = next(tree for seed in range(9) if (tree := space.sample(Random(seed))) is not None)
+    price, skeleton = Evaluator(asked, space, Budget(steps=5)), space.skeleton(tree)
+    price.of(tree)
+    price.of(tree)
+    rows = np.concatenate([*space.tilings(skeleton)] * 6)
+    assert len(price.many(skeleton, rows)) == 3 and price.evaluated + price.illegal == 5
+
+
 def test_samples_and_neighbours_are_members() -> None:
 
     for name in ("one", "tight", "spread", "chain", "window"):
