@@ -46,7 +46,7 @@ from einloom.search.principles.told import told
 from einloom.search.several import Labelled
 from einloom.testing.problems.claims import counted
 
-from .states import first_mappings, walk
+from .states import annealed, first_mappings, walk
 from .subjects import Subject, first_trees
 from .thresholds import lowered
 
@@ -412,6 +412,13 @@ def walked_elsewhere(subject: Subject) -> dict[str, Any]:
     return found
 
 
+def in_machine_code(subject: Subject) -> dict[str, Any]:
+    """Privates and rows of trips by machine code, in the space itself and with tiles of the other kind."""
+    mapspace = subject.all_trees.mapspace
+    other = subject.within(replace(mapspace, name="ffm" if mapspace.name == "ragged" else "ragged"))
+    return {"here": _or_error(lambda: annealed(subject)), "other tiles": _or_error(lambda: annealed(other))}
+
+
 def first_drawn(subject: Subject) -> Any:
     """Which mappings are drawn, and what is made of them, before a search has one."""
     return _or_error(lambda: first_mappings(subject))
@@ -425,6 +432,7 @@ QUESTIONS: dict[str, Callable[[Subject], Any]] = {
     "neighbours": around,
     "states": walked,
     "states elsewhere": walked_elsewhere,
+    "machine code": in_machine_code,
     "methods": found_by_methods,
     "exact": optimal,
     "exact by parts": optimal_by_parts,
@@ -437,9 +445,9 @@ QUESTIONS: dict[str, Callable[[Subject], Any]] = {
 KINDS = {
     "problem": tuple(name for name in QUESTIONS if name != "principles"),
     "tree": ("evaluate", "refuse", "execute"),
-    "zoo": ("states", "methods", "exact", "exact by parts", "exact elsewhere", "drawn"),
+    "zoo": ("states", "machine code", "methods", "exact", "exact by parts", "exact elsewhere", "drawn"),
     "layers": ("exact", "exact by parts", "exact elsewhere", "drawn"),
-    "walk": ("states", "methods", "drawn"),
+    "walk": ("states", "machine code", "methods", "drawn"),
     "large": tuple(name for name in QUESTIONS if name not in ("execute", "methods", "verify", "explain", "principles")),
     "pair": ("principles",),
 }

@@ -46,6 +46,9 @@ def disagreements(subject: Subject, answers: dict[str, Any]) -> Iterator[str]:
         yield from _priced_at_once(subject, answers)
     if subject.kind in ("zoo", "large", "layers", "pair"):
         yield from _proven(subject, answers)
+    for where, made in answers.get("machine code", {}).items():
+        wrong = made["wrong"] if isinstance(made, dict) else ()
+        yield from (f"machine code, {where}: {text!r}" for text in wrong)
     if "exact elsewhere" in answers:
         yield from _elsewhere(subject, answers)
     for name, said in answers.get("exact by parts", {}).items():

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from random import Random
 from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
 
 from einloom.cost.evaluate import evaluate, legality
 from einloom.mapping.text import print_mapping
@@ -15,7 +21,9 @@ from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Objective
 from einloom.search.evaluator import Evaluator
 from einloom.search.first import FirstMappings
-from einloom.search.heuristics.points import Points
+from einloom.search.heuristics import kernel, row_kernel, uneven_kernel
+from einloom.search.heuristics.points import INFINITE, Points
+from einloom.search.heuristics.rows import TripRows
 from einloom.search.method import Watcher
 from einloom.testing.problems.claims import same
 
@@ -23,6 +31,8 @@ from .subjects import Subject
 
 DRAWN, STEPS, PRICED = 4, 150, 10
 """States that a walk starts from, its steps, and those after which a state is priced."""
+ANNEALED, PROPOSED, SWAPPED = 6, 120, 8
+"""States whose privates machine code changes, its proposals for an Einsum, and rows of trips that it prices."""
 PIECES = 60
 """Of the work on first mappings: draws, and proposals for Einsums."""
 
@@ -61,6 +71,63 @@ def walk(subject: Subject) -> dict[str, Any]:
         people[step % len(people)] = state
     last = [print_mapping(encoding.decode(state), about.workload) for state in people[:1]]
     return {"met": dict(sorted(met.items())), "trees": seen.hexdigest()[:16], "last": last, "wrong": wrong}
+
+
+def annealed(subject: Subject) -> dict[str, Any]:
+    """Where machine code, run as the Python that it is made from, leads the privates of some states; what it says of
+    rows of trips; and prices that are not those of the trees."""
+    about, rng = subject.all_trees, Random(subject.seed)
+    goal = next((one for one in subject.objectives if one.name != "pareto"), Objective("energy"))
+    asked = subject.problem(goal)
+    space = space_for(about.workload, about.machine, about.mapspace)
+    encoding, found, wrong = space.encoding, list[Any](), list[str]()
+    points = Points(asked, space, Evaluator(asked, space, Budget(), Watcher()))
+    drawn = [state for _ in range(2 * DRAWN) if points.additive and (state := encoding.sample(rng)) is not None]
+    with interpreted():
+        for state in drawn[:ANNEALED]:
+            for i in range(encoding.of(state).count):
+                if points.value(state) < INFINITE and points.bursts.able(state, i):
+                    rest = points.sums(state, {i})
+                    done = points.bursts.run(state, i, rest, PROPOSED, 10**9, 0.05, rng)
+                    ends = [(done.value, done.state), (done.best_value, done.best)]
+                    texts = [print_mapping(encoding.decode(one), about.workload) for _, one in ends]
+                    digest = hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
+                    found.append([i, done.legal, done.overfull, done.refused, done.value, done.best_value, digest])
+                    pairs = zip(ends, texts, strict=True)
+                    wrong += [text for (value, one), text in pairs if not same(value, points.apart(one))]
+            if TripRows.able(points, state):
+                rows = TripRows(points, state)
+                prices = rows.price(_swapped(rows, rng)).tolist()
+                found.append(["rows", *prices])
+                if points.value(state) < INFINITE and not same(prices[0], points.value(state)):
+                    wrong.append(f"its row: {print_mapping(encoding.decode(state), about.workload)}")
+    return {"found": found, "wrong": wrong}
+
+
+def _swapped(rows: TripRows, rng: Random) -> NDArray[np.int64]:
+    """The row of the state, and rows in which two loops of one variable have changed trips."""
+    found = np.tile(rows.trips, (SWAPPED, 1))
+    for row in found[1:]:
+        a = rng.randrange(max(1, len(row)))
+        like = [
+            n
+            for n, one in enumerate(rows.loops)
+            if (one.einsum, one.variable) == (rows.loops[a].einsum, rows.loops[a].variable)
+        ]
+        if like:
+            b = rng.choice(like)
+            row[a], row[b] = row[b], row[a]
+    return found
+
+
+@contextmanager
+def interpreted() -> Iterator[None]:
+    """Every function of the kernels runs as Python."""
+    with ExitStack() as stack:
+        for module in (kernel, row_kernel, uneven_kernel):
+            plain = {name: one.py_func for name, one in vars(module).items() if hasattr(one, "py_func")}
+            stack.enter_context(patch.multiple(module, **plain))
+        yield
 
 
 def _priced_alike(points: Points, state: State, tree: Mapping) -> bool:

@@ -194,6 +194,35 @@ def test_what_is_too_large_is_mended() -> None:
     assert mended > 10
 
 
+def test_what_cannot_be_mended_is_refused_and_counted() -> None:
+    """No room for the tiles of a state that fits elsewhere, and no step to mend it in."""
+    state = small().encoding.sample(Random(5))
+    tight = points_of(problem("matmuls:n=2,m=64,kn=64", "simple:glb_bits=64", "energy"))
+    assert state is not None and tight.fitted(state, Random(1), steps=0) is None
+    assert tight.evaluator.refused == {"capacity": 1} and tight.evaluator.illegal == 1
+
+
+def test_what_a_turn_has_met_is_priced_at_its_end() -> None:
+    """Also what was no longer due before that."""
+    points, rng = small(), Random(5)
+    points.evaluator._check_at, points.evaluator._check_by = 10**6, float("inf")
+    states = [state for _ in range(8) if (state := points.encoding.sample(rng)) is not None]
+    better, worse = sorted(((points.apart(one), one) for one in states), key=lambda one: one[0])[:: len(states) - 1]
+    with points.evaluator.turn(Budget(), Watcher()):
+        for value, state in (worse, better):
+            points.evaluator.offer(value, lambda state=state: points.encoding.decode(state), 1)  # type: ignore[misc]
+        assert points.evaluator.best is None
+    assert points.evaluator.value == pytest.approx(better[0]) and better[0] < worse[0]
+
+
+def test_the_part_of_a_search_is_its_points_or_its_seconds_whichever_is_more() -> None:
+    points = small()
+    points.evaluator.budget, points.evaluator.evaluated = Budget(seconds=1000.0), 5
+    assert points.part(10) == 0.5 and 0 < points.part(10**9) < 0.1
+    points.evaluator.budget = Budget(steps=20)
+    assert points.part(10) == 0.25
+
+
 def test_coordinate_descent_betters_the_privates_of_an_einsum() -> None:
     points, rng = small(), Random(2)
     starts = [drawn for _ in range(6) if (drawn := points.draw(rng)) is not None and drawn[0] < INFINITE]
@@ -364,6 +393,17 @@ def test_first_mappings_are_looked_for_near_others() -> None:
     near = [FirstMappings._near(points, state, rng, 0.5) for _ in range(60)]
     moved = [one for one in near if one is not None]
     assert len(moved) > 20 and all(found != state and value == points.apart(found) for value, found in moved)
+
+
+def test_no_step_leads_to_what_has_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the present state has none."""
+    points, rng = small(), Random(6)
+    state, other = points.encoding.sample(rng), points.encoding.sample(rng)
+    assert state is not None and other is not None
+    drawing, before = FirstMappings(points.problem, Watcher()), (INFINITE, state)
+    monkeypatch.setattr(FirstMappings, "_fast", lambda *_: False)
+    monkeypatch.setattr(FirstMappings, "_near", lambda *_: (INFINITE, other))
+    assert drawing._stepped(points, before, rng, 0, 1.0) is before
 
 
 def test_drawing_anneals_after_a_second_from_the_best_and_from_new_states(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -228,6 +228,19 @@ def test_pairs_as_trees(space: str) -> None:
             assert Exact().search(problem).value <= found.value
 
 
+@pytest.mark.parametrize("buffer", [6, 14, 40])
+def test_a_pair_may_read_the_first_output_turned(buffer: int) -> None:
+    """E = (B A)T D moves what E = C D moves where C is written as it is read."""
+    extents = {"m": 4, "k": 3, "l": 5, "n": 2}
+    turned = ("C[m,l] = A[m,k] * B[k,l]", "E[l,n] = C[m,l] * D[m,n]")
+    plain = ("C[l,m] = B[k,l] * A[m,k]", "E[l,n] = C[l,m] * D[m,n]")
+    first, second = (
+        principles(asked(build_workload("two", texts, extents, bits=8), buffer, "once")) for texts in (turned, plain)
+    )
+    assert first.value == second.value
+    _executes(first, 3)
+
+
 def _executes(found: Result, seed: int) -> None:
     done = simulate(found.workload, found.machine, found.mapping, seed)
     assert done.correct, done.reasons

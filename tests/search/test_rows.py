@@ -147,7 +147,7 @@ def window_problem(name: str, goal: str) -> Problem:
     return Problem(workload, machine, Mapspace(), objective(goal, machine))
 
 
-@pytest.mark.parametrize(("name", "goal"), list(zip(CASES, ["energy", "edp", "traffic:DRAM"], strict=True)))
+@pytest.mark.parametrize(("name", "goal"), list(zip(CASES, ["energy", "edp", "traffic:DRAM", "energy"], strict=True)))
 def test_rows_with_windows_are_priced_as_their_trees(name: str, goal: str) -> None:
     finite, overfull = compared(window_problem(name, goal), Random(3), 16)
     assert finite > 60 and overfull > 5
@@ -207,6 +207,7 @@ def test_choices_are_looked_up_alike_however_they_are_numbered(monkeypatch: pyte
 
     assert window_rows.looked_up(choices, ask).tolist() == [3.0, 21.0, 3.0, 1.0]
     assert sorted(asked) == [(1, 0), (1, 2), (3, 0)]
+    assert window_rows.looked_up(choices[:, :0], ask=lambda one: 7.0).tolist() == [7.0] * 4
     monkeypatch.setattr(window_rows, "WIDEST", 1)  # no one integer is wide enough
     assert window_rows.looked_up(choices, ask).tolist() == [3.0, 21.0, 3.0, 1.0]
     assert window_rows.looked_up(choices[:, :0], ask=lambda one: 7.0).tolist() == [7.0] * 4

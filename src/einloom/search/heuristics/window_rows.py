@@ -30,7 +30,7 @@ def looked_up(choices: Ints, ask: Callable[[Choice], float]) -> Floats:
     """What `ask` says of each row of choices [rows, columns], asked once for each that there is."""
     most = choices.max(axis=0, initial=0) + 1
     if prod(most.tolist()) < WIDEST:
-        weights = np.concatenate([[1], np.cumprod(most)[:-1]])
+        weights = np.concatenate([[1], np.cumprod(most)])[:-1]
         _, first, which = np.unique(choices @ weights, return_index=True, return_inverse=True)
     else:
         _, first, which = np.unique(choices, axis=0, return_index=True, return_inverse=True)
@@ -104,7 +104,8 @@ class TileWindows:
         found = np.ones(len(trips))
         for index, size in self.ranks:
             left = [self.whole[v] // trips[:, self.columns[v]].prod(axis=1) for v in index.variables]
-            found *= looked_up(np.column_stack(left), partial(self._held, index, size))
+            extents = np.array(left, dtype=np.int64).reshape(len(left), len(trips)).T  # no column where it is constant
+            found *= looked_up(extents, partial(self._held, index, size))
         return found
 
     def _held(self, index: Index, size: int, extents: Choice) -> float:
