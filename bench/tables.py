@@ -376,7 +376,7 @@ TABLES: tuple[MeasuredTable, ...] = (
         "tilings",
         "docs/mappers.md",
         "tilings.csv",
-        "python -m bench.tilings --points 10000 --seeds 1",
+        "python -m bench.tilings --points 10000 --seeds 5",
         render=tilings.table,
     ),
     MeasuredTable(

@@ -82,9 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.tilings", description=__doc__.split("\n")[0])
     parser.add_argument("--points", type=int, default=1000)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--workload", action="append", choices=SHAPES, help="of these shapes; by default all")
     options = parser.parse_args(arguments)
     known = had(RESULTS, "workload", "dataflow")
-    for shape in SHAPES:
+    for shape in options.workload or SHAPES:
         for flow in PRINTED:
             for row in [] if (shape, flow) in known else rows(shape, flow, options.points, options.seeds):
                 append(RESULTS, row)
