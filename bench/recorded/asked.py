@@ -69,7 +69,8 @@ LISTED, BESIDE = 150, 12
 BUFFERS, CHECKED = (24, 96, 400, 2000), 96
 """Bits of the buffers that the closed forms are asked of, and of that whose mapping is verified."""
 ROWS = 24
-SHORT = Budget(steps=2000)
+BRIEFLY = Budget(steps=2000)
+"""For each other space."""
 OTHER_SPACES: dict[str, dict[str, Any]] = {
     "ragged": {"name": "ragged"},
     "free order": {"order": "free"},
@@ -231,11 +232,11 @@ def optimal_elsewhere(subject: Subject) -> dict[str, Any]:
     """What `exact` answers to the first objective in other spaces; to latency where Einsums run at the same time."""
     found: dict[str, Any] = {}
     for name, other in elsewhere(subject):
-        for objective in short(other)[:1]:
-            asked = (Labelled("", other.problem(objective)),)
-            found[f"{name}, {objective}"] = _or_error(
-                lambda asked=asked: _briefly(answer(asked, "exact", SHORT, Recorder()))
-            )
+        objective = goal_of(other)
+        asked = (Labelled("", other.problem(objective)),)
+        found[f"{name}, {objective}"] = _or_error(
+            lambda asked=asked: _briefly(answer(asked, "exact", BRIEFLY, Recorder()))
+        )
     return found
 
 
@@ -247,12 +248,12 @@ def elsewhere(subject: Subject) -> Iterator[tuple[str, Subject]]:
             yield name, subject.within(space)
 
 
-def short(subject: Subject) -> list[Objective]:
-    """Objectives that one mapping is the answer to: latency first where Einsums run at the same time."""
+def goal_of(subject: Subject) -> Objective:
+    """What one mapping is the answer to: latency where Einsums run at the same time, else the first such objective."""
     about = subject.all_trees
-    goals = [one for one in subject.objectives if one.name != "pareto"] or [Objective("energy")]
-    timed = about.mapspace.places and keeps_time(about.machine)
-    return [*([Objective("latency")] if timed else []), *goals]
+    if about.mapspace.places and keeps_time(about.machine):
+        return Objective("latency")
+    return next((one for one in subject.objectives if one.name != "pareto"), Objective("energy"))
 
 
 def _asked(subject: Subject) -> tuple[Any, Any, Any]:
@@ -405,7 +406,7 @@ def walked_elsewhere(subject: Subject) -> dict[str, Any]:
     found, others = dict[str, Any](), list(elsewhere(subject))
     for i in range(2):
         name, other = others[(subject.seed * 2 + i) % len(others)]
-        method, objective = METHODS[(subject.seed + i) % len(METHODS)], short(other)[0]
+        method, objective = METHODS[(subject.seed + i) % len(METHODS)], goal_of(other)
         asked = (Labelled("", other.problem(objective)),)
         found[name] = walked(other)
         found[f"{name}, {method}, {objective}"] = _or_error(lambda method=method, asked=asked: _by(asked, method))

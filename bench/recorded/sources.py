@@ -23,7 +23,7 @@ from einloom.problem import Objective
 from einloom.search.exact import Exact
 from einloom.testing.problems.claims import CLAIMS, ProblemTrees, asked, same
 
-from .asked import NARROWER, elsewhere, short
+from .asked import NARROWER, elsewhere, goal_of
 from .subjects import Subject, first_trees
 
 CONVENTIONS = tuple(
@@ -65,7 +65,7 @@ def _elsewhere(subject: Subject, answers: dict[str, Any]) -> Iterator[str]:
     """In other spaces: wider ones have nothing worse, no listed tree and no method is below, states are right."""
     said, own = answers["exact elsewhere"], {name: _claimed(one)[0] for name, one in answers["exact"].items()}
     for name, other in elsewhere(subject):
-        goal = short(other)[0]
+        goal = goal_of(other)
         value, bound = _claimed(said.get(f"{name}, {goal}"))
         before = own.get(str(goal))
         if not (value is None or before is None or name in NARROWER) and value == bound and value > before * ABOVE:

@@ -100,6 +100,15 @@ def test_nothing_is_recorded_that_a_source_contradicts(tmp_path: Path, monkeypat
         next(iter(answers[question].values()))["certificate"][field] *= times
         assert len(list(sources.disagreements(subject, answers))) == 1
 
+    wider = json.loads(json.dumps(subject.answers))
+    certificate = next(iter(wider["exact elsewhere"].values()))["certificate"]
+    certificate["value"], certificate["bound"] = certificate["value"] * 4.0, certificate["bound"] * 4.0
+    said = list(sources.disagreements(subject, wider))
+    assert any("in the space that it holds" in one for one in said) and any("the bound is" in one for one in said)
+    wider = json.loads(json.dumps(subject.answers))
+    wider["machine code"]["here"]["wrong"] = ["a tree"]
+    assert list(sources.disagreements(subject, wider)) == ["machine code, here: 'a tree'"]
+
     right = asked.evaluate
 
     def dearer(*given: object) -> Cost:
