@@ -9,18 +9,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...dataclass import dataclass
-
 Floats = NDArray[np.float64]
 Terms = list[tuple[float, Floats]]  # (factor, row): factor * 2 ** (row @ (x, 1))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Monomials:
     """The sum of ``factor * 2 ** (row @ (x, 1))``. x: logarithms of trips, of which nobody knows more than that they
-    divide what they are to divide; so a quotient by one monomial is exact."""
+    divide what they are to divide; so a quotient by one monomial is exact. Made thousands of times for one state, so it
+    is no dataclass."""
 
-    terms: tuple[tuple[float, Floats], ...]
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: tuple[tuple[float, Floats], ...]) -> None:
+        self.terms = terms
 
     @staticmethod
     def power(row: Floats) -> Monomials:
@@ -31,13 +32,13 @@ class Monomials:
 
     def __mul__(self, other: Monomials | float) -> Monomials:
         if isinstance(other, Monomials):
-            return Monomials(tuple((a * b, r + s) for a, r in self.terms for b, s in other.terms))
-        return Monomials(tuple((a * other, r) for a, r in self.terms))
+            return Monomials(tuple([(a * b, r + s) for a, r in self.terms for b, s in other.terms]))
+        return Monomials(tuple([(a * other, r) for a, r in self.terms]))
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: float) -> Monomials:
-        return Monomials(tuple((a / other, r) for a, r in self.terms))
+        return Monomials(tuple([(a / other, r) for a, r in self.terms]))
 
     def __floordiv__(self, other: Monomials | float) -> Monomials:
         return self * other._inverse() if isinstance(other, Monomials) else self / other

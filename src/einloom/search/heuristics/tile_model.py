@@ -62,6 +62,7 @@ class TileModel:
         even = points.even[0]
         self.leak = even.leak if even is not None and self.counted is None else 0.0
         self.paths = [self._steps(i) for i in range(self.facts.count)]
+        self.extents = [self._below_stores(i) for i in range(self.facts.count)]
         total: Number = 0.0
         parts: list[list[Part]] = []
         for i in range(self.facts.count):
@@ -258,12 +259,20 @@ class TileModel:
         return tile_bits(self.facts, i, m, tensor, self._extents(i, m, tensor))
 
     def _extents(self, i: int, m: int, tensor: str) -> dict[str, Number]:
-        """Extents of the variables of Einsum i below its store of a tensor in a memory."""
+        """Extents of the variables of Einsum i below its store of a tensor in a memory; below all loops where it has
+        none."""
+        known, below = self.extents[i]
+        return known.get((m, tensor), below)
+
+    def _below_stores(self, i: int) -> tuple[dict[tuple[int, str], dict[str, Number]], dict[str, Number]]:
+        """What `_extents` says of each store of Einsum i, and of the leaf."""
         found: dict[str, Number] = dict(self.factors.covers[i])
+        known: dict[tuple[int, str], dict[str, Number]] = {}
         for step in self.paths[i]:
             match step:
-                case ("store", int(memory), tuple(tensors)) if memory == m and tensor in tensors:
-                    break
+                case ("store", int(memory), tuple(tensors)):
+                    for tensor in tensors:
+                        known.setdefault((memory, tensor), dict(found))
                 case ("for" | "par", *_, str(variable), trips):
                     found[variable] = found[variable] // trips
-        return found
+        return known, found
