@@ -41,6 +41,7 @@ from .zoo.machine_by_name import load_machine, located_key
 from .zoo.workload_by_name import load_workload
 
 if TYPE_CHECKING:
+    from .codegen.run import Run
     from .dataflows.rules import Dataflow
     from .diagnose import Explanation
     from .oracle.simulate import Simulation
@@ -444,20 +445,59 @@ def simulate(
 def _differences(simulation: Simulation, cost: Cost) -> tuple[str, ...]:
     if simulation.reasons:
         return ()
-    priced = {
-        (a.einsum, a.component, a.tensor, str(a.action)): a.count
-        for a in cost.actions
-        if a.tensor is not None and a.count and a.action in ("read", "write")
-    }
-    found = []
-    for key in sorted({*priced, *simulation.counts}):
-        counted, computed = simulation.counts.get(key, 0), priced.get(key, 0)
-        if counted != computed:
-            found.append(f"{' '.join(key)}: executed {counted}, priced {computed}")
+    found = list(_other_counts(simulation.counts, cost))
     for o in cost.occupancy:
         if (held := simulation.occupancy.get(o.memory, 0)) != o.bits:
             found.append(f"occupancy of {o.memory}: executed {held} bits, priced {o.bits}")
     return tuple(found)
+
+
+def _other_counts(counts: Table[tuple[str, str, str, str], int], cost: Cost) -> Iterator[str]:
+    """Moves of which another number was executed than priced."""
+    priced = {
+        (a.einsum, a.component, a.tensor, str(a.action)): a.count
+        for a in cost.actions
+        if a.tensor is not None and a.count
+    }
+    for key in sorted({*priced, *counts}):
+        counted, computed = counts.get(key, 0), priced.get(key, 0)
+        if counted != computed:
+            yield f"{' '.join(key)}: executed {counted}, priced {computed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A mapping that ran as a C program beside its price. differences: counts that are not the same, as text."""
+
+    problem: Problem
+    mapping: Mapping
+    run: Run
+    cost: Cost
+    differences: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return self.run.correct and not self.differences
+
+
+def run(
+    workload: Workload | str | Result,
+    machine: Machine | str | None = None,
+    mapping: Mapping | str | None = None,
+    seed: int = 0,
+    keep: str | Path | None = None,
+) -> Ran:
+    """Write a mapping as a C program, compile and run it, and hold what it moved against what `evaluate` says.
+
+    Real numbers of this seed go in; the outputs are compared with NumPy's. keep: a folder for the program. Raises
+    SpecError if there is no program or no compiler, or it would be too large; IllegalMapping as `evaluate`.
+    """
+    from .codegen.run import run as execute
+
+    asked, tree = given(workload, machine, mapping)
+    cost = _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
+    done = execute(asked.workload, asked.machine, tree, cost, seed, None if keep is None else Path(keep))
+    return Ran(asked, tree, done, cost, tuple(_other_counts(done.counts, cost)))
 
 
 def verify(result: Result | str | Path, quick: bool = False) -> Verdict:

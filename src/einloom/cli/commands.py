@@ -228,6 +228,43 @@ def simulate_verb(workload: str, machine: str | None, mapping: str | None, seed:
         raise SystemExit(FAILED)
 
 
+@click.command("run")
+@click.argument("workload")
+@click.argument("machine", required=False)
+@click.argument("mapping", required=False)
+@click.option("--seed", default=0, show_default=True, help="Of the random numbers that are computed with.")
+@click.option("--keep", metavar="FOLDER", type=click.Path(), help="Keep the program, its inputs and its results there.")
+@output.json_option
+@guarded
+def run_verb(
+    workload: str, machine: str | None, mapping: str | None, seed: int, keep: str | None, json_path: str | None
+) -> None:
+    """Write a mapping as a C program, compile and run it, and compare: its results with those of NumPy, what it moved
+    with what `evaluate` says.
+
+    Arguments as for `evaluate`.
+    """
+    output.refuse(json_path)
+    done = verbs.run(workload, machine, mapping, seed, keep)
+    data = {
+        "correct": done.run.correct,
+        "agrees": done.ok,
+        "reasons": list(done.run.reasons),
+        "differences": list(done.differences),
+        "errors": {name: None if error == float("inf") else error for name, error in done.run.errors.items()},
+        "stand_ins": list(done.run.stand_ins),
+        "counts": [
+            {"einsum": e, "component": c, "tensor": t, "action": a, "count": n}
+            for (e, c, t, a), n in sorted(done.run.counts.items())
+        ],
+        "operations": done.run.operations,
+        "seconds": done.run.seconds,
+    }
+    output.answer(data, json_path, answers.program(done.problem, done.run, done.differences))
+    if not done.ok:
+        raise SystemExit(FAILED)
+
+
 @click.command("verify")
 @click.argument("result", metavar="RESULT.json")
 @click.option("--quick", is_flag=True, help="Do not solve the problem a second time.")

@@ -21,6 +21,7 @@ VERBS = {
     "reproduce": ("reproduce", "Print what a paper prints beside what einloom says."),
     "rewrite": ("rewrite", "Print an equivalent of a workload."),
     "rtl": ("rtl", "Write the hardware of a fabric, or test it."),
+    "run": ("commands", "Run a mapping as a C program and compare its results and counts."),
     "schema": ("schema", "Print the JSON Schema of a kind of file."),
     "show": ("show", "Print a saved result, or one side of it."),
     "simulate": ("commands", "Execute a small mapping and compare its counts."),

@@ -1,4 +1,4 @@
-"""The answers of the smaller verbs as plain text: `verify`, `simulate` and `zoo`."""
+"""The answers of the smaller verbs as plain text: `verify`, `simulate` and `run`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .results import bits
 from .table import columns, labelled
 
 if TYPE_CHECKING:
+    from ...codegen.run import Run
     from ...oracle.simulate import Simulation
 
 _MARKS = {True: "ok  ", False: "FAIL", None: "note"}
@@ -45,3 +46,29 @@ def simulation(problem: Problem, done: Simulation, differences: Sequence[str]) -
         f"outputs of {problem.workload.name}: {'equal to NumPy' if done.correct else 'WRONG'}; counts {agreed}"
     )
     return "\n".join([*lines, ""])
+
+
+def program(problem: Problem, done: Run, differences: Sequence[str]) -> str:
+    """What a mapping's program computed and moved, and whether that is what NumPy and the price say."""
+    sums: dict[tuple[str, str], dict[str, int]] = {}
+    for (_, memory, tensor, action), count in done.counts.items():
+        mine = sums.setdefault((memory, tensor), {})
+        mine[action] = mine.get(action, 0) + count
+    place = problem.machine.position
+    keys = sorted(sums, key=lambda key: (place[key[0]], key[1]))
+    ways = [way for way in ("read", "write", "down", "up") if any(way in one for one in sums.values())]
+    rows = [(*key, *(f"{sums[key].get(way, 0):,}" for way in ways)) for key in keys]
+    text = [columns("moves that the program made", ("memory", "tensor", *ways), rows, left=(0, 1)), ""]
+    operations = sum(done.operations.values())
+    text.append(
+        f"  {done.lines:,} lines of C by {done.compiler}: {operations:,} operations and {done.moves:,} moves "
+        f"in {done.seconds:.2f} s"
+    )
+    text += [f"  {name} has no meaning value by value; x / (1 + |x|) stands for it" for name in done.stand_ins]
+    text += [f"  {reason}" for reason in done.reasons]
+    text += [f"  {difference}" for difference in differences]
+    worst = max(done.errors.values(), default=0.0)
+    equal = f"equal to NumPy (largest difference {worst:.0e})" if done.correct else f"WRONG (difference {worst:.1e})"
+    counted = f"{len(differences)} counts differ" if differences else f"all {len(done.counts)} counts as priced"
+    text.append(f"outputs of {problem.workload.name}: {equal}; {counted}")
+    return "\n".join([*text, ""])

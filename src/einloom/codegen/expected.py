@@ -1,0 +1,94 @@
+"""What a cascade computes, in NumPy: random inputs, and every tensor from them, Einsum by Einsum.
+
+It knows no mapping and no machine. Elements outside a declared shape are 0; a maximum skips points that touch one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from operator import mul
+
+import numpy as np
+
+from ..workload.einsum import Access, Einsum, Workload
+from .functions import Floats, in_numpy
+
+PIECE = 1 << 24  # points that are in memory at once
+
+
+def drawn(workload: Workload, seed: int) -> dict[str, Floats]:
+    """Numbers from -1 to 1 for the inputs of a cascade; the same seed gives the same."""
+    random = np.random.default_rng(seed)
+    return {name: random.uniform(-1, 1, workload.tensor(name).shape) for name in workload.inputs}
+
+
+def computed(workload: Workload, inputs: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Every tensor that an Einsum writes."""
+    values, made = dict(inputs), dict[str, Floats]()
+    for einsum in workload.einsums:
+        made[einsum.output.tensor] = values[einsum.output.tensor] = _result(workload, einsum, values)
+    return made
+
+
+def _result(workload: Workload, einsum: Einsum, values: Mapping[str, Floats]) -> Floats:
+    simple = all(index.simple for access in einsum.accesses for index in access.indices)
+    if simple and einsum.kind != "map" and einsum.reduction != "max" and len(einsum.variables) < len(_LETTERS):
+        letter = dict(zip(einsum.variables, _LETTERS, strict=False))
+        terms = ["".join(letter[i.variables[0]] for i in access.indices) for access in einsum.inputs]
+        result = "".join(letter[i.variables[0]] for i in einsum.output.indices)
+        operands = [values[access.tensor] for access in einsum.inputs]
+        return np.asarray(np.einsum(f"{','.join(terms)}->{result}", *operands, optimize=True))
+    shape = workload.tensor(einsum.output.tensor).shape
+    maximum = einsum.reduction == "max"
+    found = np.full(int(np.prod(shape)), -np.inf if maximum else 0.0)
+    for piece in _pieces(workload, einsum):
+        operands, real = [], np.ones((1,) * len(einsum.variables), np.bool_)
+        for access in einsum.inputs:
+            at, inside = _positions(workload, access, piece)
+            operands.append(np.where(inside, values[access.tensor][at], 0.0))
+            real = real & inside
+        value = in_numpy(einsum.function or "identity", operands) if einsum.kind == "map" else reduce(mul, operands)
+        at, inside = _positions(workload, einsum.output, piece)
+        full = np.broadcast_shapes(value.shape, inside.shape, tuple(map(len, piece.values())))
+        wanted = np.broadcast_to(inside & real if maximum else inside, full)
+        flat = np.zeros((1,) * len(full), np.int64)
+        for one, size in zip(at, shape, strict=True):
+            flat = flat * size + one
+        place, mine = (np.broadcast_to(one, full)[wanted] for one in (flat, value))
+        (np.maximum if maximum else np.add).at(found, place, mine)
+    return (np.where(np.isneginf(found), 0.0, found) if maximum else found).reshape(shape)
+
+
+def _pieces(workload: Workload, einsum: Einsum) -> Iterator[dict[str, range]]:
+    """The iteration space in parts, cut along its first variable."""
+    every = {v: range(workload.extents[v]) for v in einsum.variables}
+    first = next(iter(every), None)
+    if first is None:
+        yield every
+        return
+    others = int(np.prod([len(n) for v, n in every.items() if v != first]))
+    step = max(1, PIECE // max(1, others))
+    for start in range(0, len(every[first]), step):
+        yield {**every, first: every[first][start : start + step]}
+
+
+def _positions(
+    workload: Workload, access: Access, piece: Mapping[str, range]
+) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    """Per rank the positions of an access, cut at the declared shape, and which were inside; one axis a variable."""
+    axis = {v: n for n, v in enumerate(piece)}
+    inside = np.ones((1,) * len(piece), np.bool_)
+    found = []
+    for index, size in zip(access.indices, workload.shape(access), strict=True):
+        at = np.full((1,) * len(piece), index.constant, np.int64)
+        for v, c in index.terms:
+            shape = [1] * len(piece)
+            shape[axis[v]] = len(piece[v])
+            at = at + c * np.array(piece[v], np.int64).reshape(shape)
+        inside = inside & (at >= 0) & (at < size)
+        found.append(np.clip(at, 0, size - 1))
+    return tuple(found), inside
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
