@@ -486,17 +486,20 @@ def run(
     mapping: Mapping | str | None = None,
     seed: int = 0,
     keep: str | Path | None = None,
+    said: Callable[[str], object] = str,
 ) -> Ran:
     """Write a mapping as a C program, compile and run it, and hold what it moved against what `evaluate` says.
 
-    Real numbers of this seed go in; the outputs are compared with NumPy's. keep: a folder for the program. Raises
-    SpecError if there is no program or no compiler, or it would be too large; IllegalMapping as `evaluate`.
+    Real numbers of this seed go in; the outputs are compared with NumPy's. keep: a folder for the program. said: hears
+    what is going on. Raises SpecError if there is no program or no compiler, or it would be too large; IllegalMapping
+    as `evaluate`.
     """
     from .codegen.run import run as execute
 
     asked, tree = given(workload, machine, mapping)
     cost = _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
-    done = execute(asked.workload, asked.machine, tree, cost, seed, None if keep is None else Path(keep))
+    folder = None if keep is None else Path(keep)
+    done = execute(asked.workload, asked.machine, tree, cost, seed, folder, said)
     return Ran(asked, tree, done, cost, tuple(_other_counts(done.counts, cost)))
 
 

@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import click
@@ -245,7 +246,7 @@ def run_verb(
     Arguments as for `evaluate`.
     """
     output.refuse(json_path)
-    done = verbs.run(workload, machine, mapping, seed, keep)
+    done = verbs.run(workload, machine, mapping, seed, keep, partial(click.echo, err=True))
     data = {
         "correct": done.run.correct,
         "agrees": done.ok,

@@ -12,27 +12,44 @@ from operator import mul
 import numpy as np
 
 from ..workload.einsum import Access, Einsum, Workload
-from .functions import Floats, in_numpy
+from .functions import Floats, Mask, in_numpy
 
 PIECE = 1 << 24  # points that are in memory at once
 
 
 def drawn(workload: Workload, seed: int) -> dict[str, Floats]:
-    """Numbers from -1 to 1 for the inputs of a cascade; the same seed gives the same."""
+    """Numbers from -1 to 1 for the inputs of a cascade and what its tensors have at first; the same seed gives the
+    same."""
     random = np.random.default_rng(seed)
-    return {name: random.uniform(-1, 1, workload.tensor(name).shape) for name in workload.inputs}
+    names = (*workload.inputs, *(tensor.name for tensor in workload.tensors if tensor.initial))
+    return {name: random.uniform(-1, 1, workload.tensor(name).shape) for name in names}
 
 
 def computed(workload: Workload, inputs: Mapping[str, Floats]) -> dict[str, Floats]:
     """Every tensor that an Einsum writes."""
     values, made = dict(inputs), dict[str, Floats]()
     for einsum in workload.einsums:
-        made[einsum.output.tensor] = values[einsum.output.tensor] = _result(workload, einsum, values)
+        tensor, result = einsum.output.tensor, _result(workload, einsum, values)
+        if tensor in workload.parted:
+            before = values.get(tensor, np.zeros_like(result))
+            result = np.where(touched(workload, einsum), result, before)
+        made[tensor] = values[tensor] = result
     return made
 
 
+def touched(workload: Workload, einsum: Einsum) -> Mask:
+    """The elements of its output that an Einsum writes."""
+    found = np.zeros(workload.tensor(einsum.output.tensor).shape, np.bool_)
+    piece = {v: range(workload.extents[v]) for v in einsum.output.variables}
+    at, inside = _positions(workload, einsum.output, piece)
+    full = np.broadcast_shapes(inside.shape, *(one.shape for one in at))
+    found[tuple(np.broadcast_to(one, full)[np.broadcast_to(inside, full)] for one in at)] = True
+    return found
+
+
 def _result(workload: Workload, einsum: Einsum, values: Mapping[str, Floats]) -> Floats:
-    simple = all(index.simple for access in einsum.accesses for index in access.indices)
+    simple = all(index.simple and not access.view for access in einsum.accesses for index in access.indices)
+    simple = simple and einsum.output.tensor not in workload.parted
     if simple and einsum.kind != "map" and einsum.reduction != "max" and len(einsum.variables) < len(_LETTERS):
         letter = dict(zip(einsum.variables, _LETTERS, strict=False))
         terms = ["".join(letter[i.variables[0]] for i in access.indices) for access in einsum.inputs]
@@ -46,7 +63,7 @@ def _result(workload: Workload, einsum: Einsum, values: Mapping[str, Floats]) ->
         operands, real = [], np.ones((1,) * len(einsum.variables), np.bool_)
         for access in einsum.inputs:
             at, inside = _positions(workload, access, piece)
-            operands.append(np.where(inside, values[access.tensor][at], 0.0))
+            operands.append(np.where(inside, values[access.tensor].reshape(workload.shape(access))[at], 0.0))
             real = real & inside
         value = in_numpy(einsum.function or "identity", operands) if einsum.kind == "map" else reduce(mul, operands)
         at, inside = _positions(workload, einsum.output, piece)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 STAND_INS = ("softmax", "elementwise")
 """Functions that have no meaning value by value; the sum of x / (1 + |x|) over the operands stands for them."""

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import field
 from math import prod
 from pathlib import Path
@@ -19,24 +20,27 @@ from ..machine.levels import Machine
 from ..mapping.tree import Mapping
 from ..oracle.compile import Compiler
 from ..workload.einsum import Workload
-from .expected import computed, drawn
-from .functions import STAND_INS, Floats
-from .source import Key, Program, Writer, refusals
+from .expected import computed, drawn, touched
+from .functions import STAND_INS, Floats, Mask
+from .source import Key, Program, Writer
 
 COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ("-std=c99", "-O2")
-LIMIT = 20_000_000_000  # operations and moves, about two minutes per ten billion
-MEMORY = 8 << 30  # bytes
+LIMIT = 20_000_000_000  # operations and moves together
+A_SECOND = 70_000_000  # of these, about, on one core
+MEMORY = 8 << 30  # bytes of a program's stores
 CLOSE = 1e-9  # of the largest value of a tensor: sums are added up in another order
+FILES = ("mapping.c", "inputs.bin", "results.bin")
 
 
 @dataclass(frozen=True)
 class Run:
     """One executed program.
 
-    counts: (Einsum, memory, tensor, ``read`` or ``write``) -> values moved, all instances and repeats. operations: per
-    Einsum. errors: per output the largest difference to NumPy's, relative to its largest value. reasons: what went
-    wrong. stand_ins: functions that stand for what has no meaning value by value. seconds: of the program itself.
+    counts: (Einsum, memory or toll, tensor, ``read``, ``write``, ``down`` or ``up``) -> values moved, all instances and
+    repeats. operations: per Einsum. errors: per output the largest difference to NumPy's, relative to its largest
+    value. reasons: what went wrong. stand_ins: functions that something else stands for. lines: of the program.
+    seconds: that it took.
     """
 
     counts: dict[Key, int] = field(default_factory=dict)
@@ -55,53 +59,56 @@ class Run:
 
     @property
     def moves(self) -> int:
+        """All values moved."""
         return sum(self.counts.values())
 
 
 def program(workload: Workload, machine: Machine, mapping: Mapping) -> Program:
     """The C program of a legal mapping. Raises SpecError if it has none, with what stands in the way."""
-    if any(memory.through for memory in machine.memories):
-        raise SpecError("no program yet where parts pass through a memory (through)", suggestion="einloom simulate")
     plan = Compiler(workload, machine, mapping).plan()
-    why = [*plan.reasons, *refusals(plan, workload)]
-    if why:
-        raise SpecError(f"no program yet for this mapping: {'; '.join(dict.fromkeys(why))}", suggestion="einloom simulate")
+    if plan.reasons:
+        raise SpecError(f"no program for this mapping: {'; '.join(dict.fromkeys(plan.reasons))}")
     return Writer(workload, plan, mapping, machine.partial_sums == "once").program()
 
 
 def run(
-    workload: Workload, machine: Machine, mapping: Mapping, cost: Cost, seed: int = 0, keep: Path | None = None
+    workload: Workload,
+    machine: Machine,
+    mapping: Mapping,
+    cost: Cost,
+    seed: int = 0,
+    keep: Path | None = None,
+    said: Callable[[str], object] = str,
 ) -> Run:
     """Write, compile and run the program of a legal mapping.
 
-    cost: of the mapping; how long the program takes is judged by it. seed: of the inputs. keep: a folder for the
-    program and its files. Raises SpecError if there is no program, no compiler, or the program is too large.
+    cost: of the mapping, from which it is known how long the program takes. seed: of the inputs. keep: a folder for the
+    program and its files. said: hears what is going on if it takes more than a second. Raises SpecError if there is no program, no compiler, or the
+    program is too large; EinloomError if the compiler or the program fails.
     """
-    asked = program(workload, machine, mapping)
-    compiler = _compiler()
-    steps = sum(prod(workload.extents[v] for v in one.variables) for one in workload.einsums)
-    steps += sum(a.count for a in cost.actions if a.tensor is not None and a.action in ("read", "write"))
-    if steps > LIMIT:
-        raise SpecError(f"the mapping takes {steps:,} operations and moves; a run has at most {LIMIT:,}")
+    asked, compiler = program(workload, machine, mapping), _compiler()
+    steps = _steps(workload, cost)
+    tell = said if steps > A_SECOND else str
     if asked.bytes > MEMORY:
-        raise SpecError(f"the program would take {asked.bytes >> 20:,} MiB; at most {MEMORY >> 20:,} are allowed")
+        raise SpecError(f"the program would take {asked.bytes >> 20:,} MiB; {MEMORY >> 20:,} are allowed")
     inputs = drawn(workload, seed)
     with tempfile.TemporaryDirectory(prefix="einloom-") as temporary:
         folder = Path(temporary)
         (folder / "mapping.c").write_text(asked.text, encoding="utf-8")
         with (folder / "inputs.bin").open("wb") as file:
             for name in asked.inputs:
-                file.write(inputs[name].astype(np.float64).tobytes())
-        _told([compiler, *FLAGS, "-o", "mapping", "mapping.c", "-lm"], folder, "the C compiler fails")
+                file.write(inputs[name].tobytes())
+        tell(f"compiling {asked.text.count(chr(10)):,} lines of C")
+        _told([compiler, *FLAGS, "-o", "mapping", "mapping.c", "-lm"], folder, f"{compiler} fails")
+        tell(f"running {steps:,} operations and moves, about {steps / A_SECOND:.0f} s")
         began = time.perf_counter()
-        printed = _told(["./mapping"], folder, "the program of the mapping fails").split()
+        printed = _told(["./mapping"], folder, "the program of the mapping fails").splitlines()
         seconds = time.perf_counter() - began
         found = _read(workload, asked, folder / "results.bin")
         if keep is not None:
-            keep.mkdir(parents=True, exist_ok=True)
-            for name in ("mapping.c", "inputs.bin", "results.bin"):
-                shutil.copyfile(folder / name, keep / name)
-    numbers = list(map(int, printed))
+            _kept(folder, keep)
+    tell("comparing with NumPy")
+    numbers = [int(line.rsplit("\t", 1)[-1]) for line in printed]
     counts = dict(zip(asked.counters, numbers, strict=False))
     operations = dict(zip(workload.names, numbers[len(asked.counters) :], strict=False))
     functions = {e.function for e in workload.einsums if e.kind == "map"}
@@ -109,7 +116,7 @@ def run(
         counts={key: n * workload.repeat for key, n in counts.items() if n},
         operations={name: n * workload.repeat for name, n in operations.items()},
         errors=_errors(workload, found, computed(workload, inputs)),
-        reasons=(f"{numbers[-1]} values were not where the tree says",) if numbers[-1] else (),
+        reasons=(f"{numbers[-1]:,} values were not where the tree says",) if numbers[-1] else (),
         stand_ins=tuple(one for one in STAND_INS if one in functions),
         compiler=compiler,
         lines=asked.text.count("\n"),
@@ -117,11 +124,23 @@ def run(
     )
 
 
+def _steps(workload: Workload, cost: Cost) -> int:
+    """Operations and moves of one repeat. Raises SpecError if they are too many."""
+    steps = sum(prod(workload.extents[v] for v in one.variables) for one in workload.einsums)
+    steps += sum(a.count for a in cost.actions if a.tensor is not None and a.action != "compute") // workload.repeat
+    if steps > LIMIT:
+        raise SpecError(
+            f"the mapping of {workload.name} takes {steps:,} operations and moves, and {LIMIT:,} are run at most",
+            suggestion="the same workload with smaller sizes",
+        )
+    return steps
+
+
 def _compiler() -> str:
     for name in COMPILERS:
         if (found := shutil.which(name)) is not None:
             return found
-    raise SpecError(f"no C compiler is installed ({', '.join(COMPILERS)})", suggestion="einloom simulate")
+    raise SpecError(f"no C compiler is installed: none of {', '.join(COMPILERS)} is found; `simulate` needs none")
 
 
 def _told(command: list[str], folder: Path, what: str) -> str:
@@ -136,7 +155,17 @@ def _told(command: list[str], folder: Path, what: str) -> str:
     return done.stdout
 
 
-def _read(workload: Workload, asked: Program, path: Path) -> dict[str, tuple[Floats, np.ndarray]]:
+def _kept(folder: Path, keep: Path) -> None:
+    """Copies a program and its files. Raises SpecError if they cannot be written."""
+    try:
+        keep.mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            shutil.copyfile(folder / name, keep / name)
+    except OSError as error:
+        raise SpecError(f"{keep}: {error.strerror or error}") from error
+
+
+def _read(workload: Workload, asked: Program, path: Path) -> dict[str, tuple[Floats, Mask]]:
     """Per tensor its values and which of them the program finished."""
     found, data, at = {}, path.read_bytes(), 0
     for name in asked.results:
@@ -148,17 +177,19 @@ def _read(workload: Workload, asked: Program, path: Path) -> dict[str, tuple[Flo
     return found
 
 
-def _errors(
-    workload: Workload, found: dict[str, tuple[Floats, np.ndarray]], wanted: dict[str, Floats]
-) -> dict[str, float]:
+def _errors(workload: Workload, found: dict[str, tuple[Floats, Mask]], wanted: dict[str, Floats]) -> dict[str, float]:
     """Per output the largest difference; infinite where a value is missing or only one of the two is a number."""
     errors = {}
     for name in workload.outputs:
         values, done = found[name]
+        written = np.zeros(values.shape, np.bool_)
+        for einsum in workload.writers[name]:
+            written |= touched(workload, workload.einsum(einsum))
         numbers = np.isfinite(wanted[name])
-        if not done.all() or not np.array_equal(np.isfinite(values), numbers):
+        if (written & ~done).any() or not np.array_equal(np.isfinite(values)[done], numbers[done]):
             errors[name] = float("inf")
             continue
-        scale = float(np.abs(wanted[name][numbers]).max(initial=0.0)) or 1.0
-        errors[name] = float(np.abs(values - wanted[name])[numbers].max(initial=0.0)) / scale
+        both = numbers & done
+        scale = float(np.abs(wanted[name][both]).max(initial=0.0)) or 1.0
+        errors[name] = float(np.abs(values - wanted[name])[both].max(initial=0.0)) / scale
     return errors

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THERE = 1, VALUE = 2, CHANGED = 4 }; /* a cell exists; it has a value; it was changed since it came */
+enum { IN = 1, THERE = 2, VALUE = 4, CHANGED = 8 }; /* in the tile; a result or a part is there; it has a value; changed */
 
-typedef struct { /* what one instance of a store holds */
-    long low[RANKS], high[RANKS], cells, outer;
+typedef struct { /* what one instance of a store holds: a box, of which `count` elements are in its tile */
+    long low[RANKS], high[RANKS], cells, count, outer;
     double *value;
     long *done; /* operations that are in the value */
     unsigned char *flags;
@@ -26,8 +26,9 @@ typedef struct { /* a toll on the way: what is counted there, and by which insta
 
 typedef struct Site Site;
 struct Site { /* one tensor of one store */
-    int ranks, produced, maximum, parent, children, first_child, input;
+    int ranks, produced, maximum, parent, children, first_child, given, made;
     long lanes, inner, needed; /* inner: instances for each instance of the parent's */
+    const int *needed_of; /* operations that complete each element, where they are not as many for all */
     const long *shape;
     int fill_read, fill_write, up_read, up_write; /* numbers of counters */
     const unsigned char *read_first, *write_first; /* per instance: asked by it, not by one that it shares with? */
@@ -63,19 +64,29 @@ static long volume(int ranks, const long *low, const long *high) {
     return n;
 }
 
-static long offset(const Site *s, const Held *h, const long *at) { /* -1 outside */
+static long offset(const Site *s, const Held *h, const long *at) { /* in the box; -1 outside or not in the tile */
     long n = 0;
+    if (!h->cells) return -1;
     for (int r = 0; r < s->ranks; r++) {
         if (at[r] < h->low[r] || at[r] >= h->high[r]) return -1;
         n = n * (h->high[r] - h->low[r]) + at[r] - h->low[r];
     }
-    return h->cells ? n : -1;
+    return h->flags[n] & IN ? n : -1;
 }
 
-static long flat(const Site *s, const long *at) {
+static long place_of(int ranks, const long *shape, const long *at) { /* in row-major order */
     long n = 0;
-    for (int r = 0; r < s->ranks; r++) n = n * s->shape[r] + at[r];
+    for (int r = 0; r < ranks; r++) n = n * shape[r] + at[r];
     return n;
+}
+
+static long flat(const Site *s, const long *at) { return place_of(s->ranks, s->shape, at); }
+
+static void at_place(const Site *s, long n, long *at) { /* the element of a site at a place */
+    for (int r = s->ranks - 1; r >= 0; r--) {
+        at[r] = n % s->shape[r];
+        n /= s->shape[r];
+    }
 }
 
 static int next(int ranks, const long *low, const long *high, long *at) { /* the element after `at` of a box */
@@ -92,6 +103,8 @@ static int inside(int ranks, const long *low, const long *high, const long *at) 
     return 1;
 }
 
+static long needed(const Site *s, const long *at) { return s->needed_of ? s->needed_of[flat(s, at)] : s->needed; }
+
 static double both(const Site *s, double a, double b) { return s->maximum ? fmax(a, b) : a + b; }
 
 static int was_seen(Site *s, long lane, const long *at) { /* and is from now on */
@@ -105,7 +118,9 @@ static int was_seen(Site *s, long lane, const long *at) { /* and is from now on 
 static void hand_up(Site *s, long lane, const long *at, double value, long done, int flags) {
     Site *p = &sites[s->parent];
     Held *h = &p->held[lane / s->inner];
-    long n = offset(p, h, at);
+    long up[RANKS];
+    at_place(p, flat(s, at), up); /* the parent may have the tensor under other ranks */
+    long n = offset(p, h, up);
     if (n < 0) { failed("a value leaves it that is not in the store above", s); return; }
     if (flags & VALUE) h->value[n] = h->flags[n] & VALUE ? both(s, h->value[n], value) : value;
     h->done[n] = (h->flags[n] & THERE ? h->done[n] : 0) + done;
@@ -120,79 +135,85 @@ static void hand_up(Site *s, long lane, const long *at, double value, long done,
 static void leave(Site *s, long lane, const long *at, double value, long done, int flags) {
     if (!(flags & THERE) || !(s->produced || flags & CHANGED)) return;
     if (s->parent >= 0) {
-        if (flags & CHANGED || done != s->needed) hand_up(s, lane, at, value, done, flags);
-    } else if (done == s->needed) {
-        results[s->input][flat(s, at)] = flags & VALUE ? value : 0;
-        finished[s->input][flat(s, at)] = 1;
+        if (flags & CHANGED || done != needed(s, at)) hand_up(s, lane, at, value, done, flags);
+    } else if (done == needed(s, at)) {
+        results[s->made][flat(s, at)] = flags & VALUE ? value : 0;
+        finished[s->made][flat(s, at)] = 1;
     } else failed("an unfinished value leaves it", s);
 }
 
-static void resize(Site *s, Held *h, const long *low, const long *high) { /* cells in both boxes stay */
-    long cells = volume(s->ranks, low, high), at[RANKS];
+static void resize(Site *s, Held *h, const long *low, const long *high) { /* what is in both boxes stays */
+    long cells = volume(s->ranks, low, high), at[RANKS] = {0}, n = 0;
     double *value = room(cells, sizeof *value);
     long *done = room(cells, sizeof *done);
     unsigned char *flags = room(cells, 1);
-    if (cells && h->cells) {
-        long n = 0;
-        memcpy(at, low, sizeof at);
-        do {
-            long m = offset(s, h, at);
-            if (m >= 0) { value[n] = h->value[m]; done[n] = h->done[m]; flags[n] = h->flags[m]; }
-            n++;
-        } while (next(s->ranks, low, high, at));
-    }
+    memcpy(at, low, s->ranks * sizeof *at);
+    if (h->count) do {
+        long m = offset(s, h, at);
+        if (m >= 0) { value[n] = h->value[m]; done[n] = h->done[m]; flags[n] = h->flags[m]; }
+        n++;
+    } while (next(s->ranks, low, high, at));
     free(h->value); free(h->done); free(h->flags);
     h->value = value; h->done = done; h->flags = flags; h->cells = cells;
-    memcpy(h->low, low, sizeof h->low);
-    memcpy(h->high, high, sizeof h->high);
+    memcpy(h->low, low, s->ranks * sizeof *low);
+    memcpy(h->high, high, s->ranks * sizeof *high);
 }
 
-static void keep(Site *s, long lane, const long *low, const long *high) { /* only what is in a box stays */
+/* Of what an instance holds only what is in a box of the site `of` stays; the rest leaves, from the inside out. */
+static void keep(const Site *of, const long *low, const long *high, Site *s, long lane) {
     Held *h = &s->held[lane];
-    if (!h->cells) return;
-    long l[RANKS] = {0}, u[RANKS] = {0}, at[RANKS], n = 0;
-    int all = 1;
-    for (int r = 0; r < s->ranks; r++) {
-        l[r] = low[r] > h->low[r] ? low[r] : h->low[r];
-        u[r] = high[r] < h->high[r] ? high[r] : h->high[r];
-        if (u[r] <= l[r]) u[r] = l[r];
-        all &= l[r] == h->low[r] && u[r] == h->high[r];
-    }
-    if (all && volume(s->ranks, low, high)) return;
+    if (!h->count) return;
     for (int c = 0; c < s->children; c++) {
         Site *child = &sites[child_of[s->first_child + c]];
-        for (long k = 0; k < child->inner; k++) keep(child, lane * child->inner + k, low, high);
+        for (long k = 0; k < child->inner; k++) keep(of, low, high, child, lane * child->inner + k);
     }
-    int none = !volume(s->ranks, low, high);
-    memcpy(at, h->low, sizeof at);
+    long at[RANKS] = {0}, there[RANKS], n = 0;
+    memcpy(at, h->low, s->ranks * sizeof *at);
     do {
-        if (none || !inside(s->ranks, l, u, at)) leave(s, lane, at, h->value[n], h->done[n], h->flags[n]);
+        if (h->flags[n] & IN) {
+            at_place(of, flat(s, at), there);
+            if (!inside(of->ranks, low, high, there)) {
+                leave(s, lane, at, h->value[n], h->done[n], h->flags[n]);
+                h->flags[n] = 0;
+                h->done[n] = 0;
+                h->count--;
+            }
+        }
         n++;
     } while (next(s->ranks, h->low, h->high, at));
-    if (none)
-        for (int r = 0; r < RANKS; r++) l[r] = u[r] = 0;
-    if (none) {
+    if (!h->count) {
         free(h->value); free(h->done); free(h->flags);
         h->value = NULL; h->done = NULL; h->flags = NULL; h->cells = 0;
-    } else resize(s, h, l, u);
+    }
 }
 
 static void fill(Site *s, long lane, Held *h, long n, const long *at) {
+    h->flags[n] = IN;
+    h->done[n] = 0;
+    h->count++;
     if (s->parent < 0) {
-        if (!s->produced) { h->value[n] = inputs[s->input][flat(s, at)]; h->flags[n] = THERE | VALUE; }
+        if (!needed(s, at)) { /* given: nobody writes it */
+            h->value[n] = inputs[s->given][flat(s, at)];
+            h->flags[n] |= THERE | VALUE;
+        }
         return;
     }
     Site *p = &sites[s->parent];
     Held *above = &p->held[lane / s->inner];
-    long m = offset(p, above, at);
-    int there = m >= 0 && above->flags[m] & THERE, complete = there && above->done[m] == s->needed;
+    long up[RANKS];
+    at_place(p, flat(s, at), up);
+    long m = offset(p, above, up);
+    int there = m >= 0 && above->flags[m] & THERE, complete = there && above->done[m] == needed(s, at);
     int before = s->produced ? was_seen(s, lane, at) : 1;
     if (!complete && !before) return; /* the first result of a sum: there is nothing to read */
     if (there) {
         h->value[n] = above->value[m];
         h->done[n] = above->done[m];
-        h->flags[n] = THERE | (above->flags[m] & VALUE);
-        if (!complete) above->flags[m] &= (unsigned char)~(THERE | VALUE);
+        h->flags[n] |= THERE | (above->flags[m] & VALUE);
+        if (!complete) {
+            above->flags[m] &= (unsigned char)~(THERE | VALUE);
+            above->done[m] = 0;
+        }
     }
     if (!complete && !s->produced) failed("it needs a value that is not in the store above", s);
     if (complete || !ONCE) {
@@ -202,57 +223,90 @@ static void fill(Site *s, long lane, Held *h, long n, const long *at) {
     }
 }
 
-static void visit(int number, long lane, const long *low, const long *high, long outer) {
-    Site *s = &sites[number];
+static struct { /* the tile that a store is about to take: the hull of what the Einsums below it need */
+    Site *site;
+    long low[RANKS], high[RANKS];
+    unsigned char *marks[RANKS]; /* of a rank that is written with gaps, the positions that are reached */
+    int some, work;
+} tile;
+
+static void begin_tile(int number) {
+    memset(&tile, 0, sizeof tile);
+    tile.site = &sites[number];
+}
+
+static void reach(const long box[][2]) { /* one Einsum more; per rank from where to where, cut at the shape */
+    const Site *s = tile.site;
+    tile.work = 1;
+    for (int r = 0; r < s->ranks; r++)
+        if (most(box[r][0], 0) >= least(box[r][1], s->shape[r])) return;
+    for (int r = 0; r < s->ranks; r++) {
+        long low = most(box[r][0], 0), high = least(box[r][1], s->shape[r]);
+        tile.low[r] = tile.some ? least(tile.low[r], low) : low;
+        tile.high[r] = tile.some ? most(tile.high[r], high) : high;
+    }
+    tile.some = 1;
+}
+
+static void mark(int rank, long at) {
+    if (!tile.marks[rank]) tile.marks[rank] = room(tile.high[rank] - tile.low[rank], 1);
+    if (at >= tile.low[rank] && at < tile.high[rank]) tile.marks[rank][at - tile.low[rank]] = 1;
+}
+
+static void take(long lane, long outer) { /* what of the last tile is in the new one stays, if `outer` is the same */
+    Site *s = tile.site;
     Held *h = &s->held[lane];
-    int known = h->outer == outer;
-    long cells = volume(s->ranks, low, high), at[RANKS] = {0}, none[RANKS] = {0}, n = 0;
+    int known = h->outer == outer, same = known && h->count > 0;
+    long cells = volume(s->ranks, tile.low, tile.high), at[RANKS] = {0}, none[RANKS] = {0}, n = 0;
+    if (!tile.work) return;
     h->outer = outer;
-    if (known && h->cells && cells && !memcmp(h->low, low, s->ranks * sizeof *low)
-        && !memcmp(h->high, high, s->ranks * sizeof *high)) return;
-    if (known && cells) keep(s, lane, low, high);
-    else keep(s, lane, none, none);
-    const Held before = *h; /* what stays is a box; its cells are read no more */
-    if (!cells) return;
-    resize(s, h, low, high);
-    memcpy(at, low, s->ranks * sizeof *low);
-    do {
-        if (!before.cells || !inside(s->ranks, before.low, before.high, at)) fill(s, lane, h, n, at);
-        n++;
-    } while (next(s->ranks, low, high, at));
+    for (int r = 0; r < s->ranks; r++) same &= h->low[r] == tile.low[r] && h->high[r] == tile.high[r];
+    if (!same) {
+        if (known && cells) keep(s, tile.low, tile.high, s, lane);
+        else keep(s, none, none, s, lane);
+    }
+    if (!same && cells) {
+        resize(s, h, tile.low, tile.high);
+        memcpy(at, tile.low, s->ranks * sizeof *at);
+        do {
+            int wanted = !(h->flags[n] & IN);
+            for (int r = 0; r < s->ranks; r++) wanted &= !tile.marks[r] || tile.marks[r][at[r] - tile.low[r]];
+            if (wanted) fill(s, lane, h, n, at);
+            n++;
+        } while (next(s->ranks, tile.low, tile.high, at));
+    }
+    for (int r = 0; r < s->ranks; r++) free(tile.marks[r]);
 }
 
 static void close_store(int number, long lane) {
     long none[RANKS] = {0};
-    keep(&sites[number], lane, none, none);
+    keep(&sites[number], none, none, &sites[number], lane);
     sites[number].held[lane].outer = -1;
 }
 
-static int grown(int ranks, long *low, long *high, const long *l, const long *h, int some) { /* the hull of boxes */
+/* The value of one element, of a tensor under ranks of that shape; false if it is padding. */
+static int read_view(int number, long lane, int ranks, const long *shape, const long *at, double *value, long *counted) {
+    Site *s = &sites[number];
+    long there[RANKS];
+    *value = 0;
     for (int r = 0; r < ranks; r++)
-        if (l[r] >= h[r]) return some;
-    for (int r = 0; r < ranks; r++) {
-        low[r] = some ? least(low[r], l[r]) : l[r];
-        high[r] = some ? most(high[r], h[r]) : h[r];
-    }
+        if (at[r] < 0 || at[r] >= shape[r]) return 0;
+    at_place(s, place_of(ranks, shape, at), there);
+    Held *h = &s->held[lane];
+    long n = offset(s, h, there);
+    if (counted) ++*counted;
+    if (n < 0 || !(h->flags[n] & THERE) || h->done[n] != needed(s, there)) failed("an operation reads what is not there", s);
+    else if (h->flags[n] & VALUE) *value = h->value[n];
     return 1;
 }
 
-static int operand(int number, long lane, const long *at, double *value, long *counted) {
-    Site *s = &sites[number];
-    for (int r = 0; r < s->ranks; r++)
-        if (at[r] < 0 || at[r] >= s->shape[r]) return 0; /* padding */
-    Held *h = &s->held[lane];
-    long n = offset(s, h, at);
-    if (counted) ++*counted;
-    if (n < 0 || !(h->flags[n] & THERE) || h->done[n] != s->needed) { failed("an operation reads what is not there", s); return 1; }
-    *value = h->flags[n] & VALUE ? h->value[n] : 0;
-    return 1;
+static int read_value(int number, long lane, const long *at, double *value, long *counted) {
+    return read_view(number, lane, sites[number].ranks, sites[number].shape, at, value, counted);
 }
 
 /* Adds a value to its element; true if the instance has done so before: then it reads what it wrote. */
-static int result(int number, long lane, const long *at, double value, int none, unsigned char *begun, long place,
-                  long *back, long *written) {
+static int add(int number, long lane, const long *at, double value, int none, unsigned char *begun, long place,
+               long *back, long *written) {
     Site *s = &sites[number];
     for (int r = 0; r < s->ranks; r++)
         if (at[r] < 0 || at[r] >= s->shape[r]) return -1; /* padding */
@@ -300,8 +354,8 @@ static int end(int made, const long *lengths, int moves, int einsums) {
         fwrite(finished[i], 1, lengths[i], file);
     }
     if (fclose(file)) { fprintf(stderr, "results.bin cannot be written\n"); return 5; }
-    for (int i = 0; i < moves; i++) printf("%ld\n", counters[i]);
-    for (int i = 0; i < einsums; i++) printf("%ld\n", operations[i]);
-    printf("%ld\n", failures);
+    for (int i = 0; i < moves; i++) printf("%s\t%ld\n", counted_names[i], counters[i]);
+    for (int i = 0; i < einsums; i++) printf("%s\toperations\t%ld\n", einsum_names[i], operations[i]);
+    printf("values that were not where the tree says\t%ld\n", failures);
     return 0;
 }

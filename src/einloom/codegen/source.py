@@ -7,14 +7,28 @@ its own; what several share on the way is counted at the first of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import reduce
 from importlib.resources import files
-from itertools import count
+from itertools import count, product
 from math import prod
 
 from ..dataclass import dataclass
 from ..mapping.tree import Mapping, Nest, Split, lines
-from ..oracle.plan import Expression, Gate, LeafPlan, LoopPlan, NestPlan, Operand, Plan, Site, SplitPlan, StorePlan
+from ..oracle.plan import (
+    Expression,
+    Gate,
+    LeafPlan,
+    LoopPlan,
+    Need,
+    NestPlan,
+    Operand,
+    Plan,
+    Site,
+    SplitPlan,
+    StorePlan,
+)
 from ..workload.einsum import Workload
 from .functions import in_c
 
@@ -37,54 +51,53 @@ class Program:
 
 @dataclass(frozen=True)
 class _Here:
-    """Where a node stands. ranges: the names of the two ends of every place. temporal: names and trips of the loops
-    above. spatial: likewise. dead: the name of the set of Einsums without work."""
+    """Where a node stands. ranges: the C expressions of the two ends of every place. full: how long the range of a
+    place is, always; None if that depends. temporal: names and trips of the loops above. spatial: likewise. dead: the
+    name of the set of Einsums without work; None if all have some."""
 
     ranges: tuple[tuple[str, str], ...]
+    full: tuple[int | None, ...]
     temporal: tuple[tuple[str, int], ...] = ()
     spatial: tuple[tuple[str, int], ...] = ()
-    dead: str = "0UL"
+    dead: str | None = None
     depth: int = 1
+
+    def working(self, mask: int) -> str | None:
+        """A condition: one of these Einsums has work. None if that is known."""
+        return None if self.dead is None else f"{mask}UL & ~{self.dead}"
 
     @property
     def indent(self) -> str:
         return "    " * self.depth
 
 
-def refusals(plan: Plan, workload: Workload) -> Iterator[str]:
-    """Why a plan has no program yet, each reason once; nothing if it has one."""
-    if any(tensor.initial for tensor in workload.tensors) or workload.parted:
-        yield "a tensor that is written in parts"
-    if any(site.view is not None or site.all is not None for site in plan.sites):
-        yield "a tensor that is read under other ranks"
-
-
 class Writer:
-    """Writes the program of a plan without `refusals`. once: partial sums that are read back are not counted."""
+    """Writes the program of a plan. once: partial sums that are read back are not counted."""
 
     def __init__(self, workload: Workload, plan: Plan, mapping: Mapping, once: bool) -> None:
         self.workload, self.plan, self.mapping, self.once = workload, plan, mapping, once
         self.number = {id(site): i for i, site in enumerate(plan.sites)}
         self.counters: dict[Key, int] = {}
         self.fresh = count()
-        self.inputs = tuple(workload.inputs)
-        self.results = tuple(name for name in workload.writers if self.workload.writers[name])
+        places = ((e.name, v) for e in workload.einsums for v in e.variables)
+        self.bases = [f"{_identifier(v)}_{i}" for i, (_, v) in enumerate(places)]
+        self.inputs = (*workload.inputs, *(tensor.name for tensor in workload.tensors if tensor.initial))
+        self.results = tuple(name for name in workload.writers if workload.writers[name])
         self.bits: list[tuple[str, int]] = []  # bit sets of leaves: name and size
         self.bytes = 0
 
     def program(self) -> Program:
         """The whole text."""
-        every = tuple((f"{name}_{i}_from", f"{name}_{i}_to") for i, (name, _) in enumerate(self._places()))
-        body = [
-            *(f"    const long {low} = 0, {high} = {n};" for (low, high), (_, n) in zip(every, self._places())),  # noqa: B905
-            *self._nest(self.plan.root, self.mapping.nest, _Here(every)),
-            *self._closed(self.plan.root.tops, _Here(every)),
-        ]
+        extents = tuple(end for _, end in self.plan.ranges)
+        here = _Here(tuple(("0", str(end)) for end in extents), extents)
+        body = [*self._nest(self.plan.root, self.mapping.nest, here), *self._closed(self.plan.root.tops, here)]
         tables = "\n".join(self._tables())
         before, after = files(__package__).joinpath(RUNTIME).read_text(encoding="utf-8").split(TABLES)
-        ranks = max([1, *(len(self._shape(site)) for site in self.plan.sites)])
+        views = [len(self.workload.shape(access)) for e in self.workload.einsums for access in e.accesses]
+        ranks = max([1, *views, *(len(self._shape(site)) for site in self.plan.sites)])
         parts = [
-            f"/* {self.workload.name}: the program of the mapping at the end of this file. */",
+            f"/* The program of a mapping of {_plain(self.workload.name)}, which stands at the end of this file.",
+            "   `cc -std=c99 -O2 mapping.c -lm && ./a.out` reads inputs.bin, writes results.bin and prints moves. */",
             f"#define RANKS {ranks}",
             f"#define ONCE {int(self.once)}",
             before + tables + after,
@@ -93,25 +106,17 @@ class Writer:
             "}",
             *self._main(),
             "/*",
-            *(f"   {line}".replace("*/", "* /") for line in str(self.mapping).splitlines()),
+            *(f"   {_plain(line)}" for line in str(self.mapping).splitlines()),
             "*/",
         ]
         return Program("\n".join(parts) + "\n", tuple(self.counters), self.inputs, self.results, self.bytes)
-
-    def _places(self) -> list[tuple[str, int]]:
-        """A C name and the extent of every place."""
-        pairs = [(e.name, v) for e in self.workload.einsums for v in e.variables]
-        return [
-            ("".join(c if c.isascii() and c.isalnum() else "_" for c in f"e_{v}"), self.workload.extents[v])
-            for _, v in pairs
-        ]
 
     def _counter(self, einsum: str, site: Site | Gate, action: str) -> int:
         key = einsum, site.memory, site.tensor, action
         return self.counters.setdefault(key, len(self.counters))
 
     def _shape(self, site: Site) -> tuple[int, ...]:
-        return self.workload.tensor(site.tensor).shape or (1,)
+        return (site.view.view if site.view else self.workload.tensor(site.tensor).shape) or (1,)
 
     # -- the tree ----------------------------------------------------------------------------------------------
 
@@ -121,7 +126,7 @@ class Writer:
         closing = 0
         for node, line, text in zip(nodes, nest, lines(nest), strict=False):  # a split has several lines
             if not isinstance(line, Split):
-                yield f"{here.indent}/* {text} */"
+                yield f"{here.indent}/* {_plain(text)} */"
             if isinstance(node, StorePlan):
                 for site in node.sites:
                     yield from self._visit(site, here)
@@ -133,8 +138,9 @@ class Writer:
                 yield from self._leaf(node, here)
             elif isinstance(line, Split):
                 for i, (branch, below) in enumerate(zip(node.branches, line.branches, strict=True)):
-                    yield f"{here.indent}if ({branch.mask}UL & ~{here.dead}) {{"
-                    inner = _Here(here.ranges, here.temporal, here.spatial, here.dead, here.depth + 1)
+                    when = here.working(branch.mask)
+                    yield f"{here.indent}{'' if when is None else f'if ({when}) '}{{"
+                    inner = replace(here, depth=here.depth + 1)
                     yield from self._nest(branch, below, inner)
                     yield from self._closed(node.handed[i] if node.concurrent else branch.tops, inner)
                     yield f"{here.indent}}}"
@@ -144,128 +150,156 @@ class Writer:
     def _loop(self, loop: LoopPlan, here: _Here) -> tuple[list[str], _Here]:
         """The head of a loop, and what stands below it."""
         n = next(self.fresh)
-        i, dead = f"i{n}", f"dead{n}"
-        pad = here.indent + "    "
+        i, pad = f"i{n}", here.indent + "    "
         head = [f"{here.indent}for (long {i} = 0; {i} < {loop.trips}; {i}++) {{"]
-        ranges, empty = list(here.ranges), [here.dead]
+        ranges, full, empty = list(here.ranges), list(here.full), list[str]()
         for cut in loop.cuts:
             low, high = here.ranges[cut.place]
-            start, end = (f"{name.rsplit('_', 1)[0].rstrip('0123456789_')}_{n}_{cut.place}" for name in (low, high))
-            start, end = f"{start}_from", f"{end}_to"
+            start, end = (f"{self.bases[cut.place]}_{n}_{word}" for word in ("from", "to"))
+            even = not cut.needs and here.full[cut.place] == loop.trips * cut.tile
+            if cut.needs and all(_as_consumer(need, here.ranges, cut.place) for need in cut.needs):
+                guide = cut.needs[0].place  # as the last consumer: what it takes is what is made
+                ranges[cut.place], full[cut.place] = ranges[guide], full[guide]
+                if full[guide] is None:
+                    empty.append(f"({ranges[guide][0]} >= {ranges[guide][1]} ? {cut.einsum_bit}UL : 0)")
+                continue
             if cut.needs:
-                ends = [_needed(need.coefficient, ranges[need.place][1], need.reach, need.size) for need in cut.needs]
-                starts = [_needed(need.coefficient, ranges[need.place][0], need.reach, need.size) for need in cut.needs]
-                head += [
-                    f"{pad}const long {end} = {_clipped(_most(ends), low, high)};",
-                    f"{pad}const long {start} = {i} ? {_clipped(_most(starts), low, high)} : {low};",
-                ]
+                ends, starts = (
+                    _most([_needed(need, ranges[need.place][side]) for need in cut.needs]) for side in (1, 0)
+                )
+                begun = f"{i} ? {_clipped(starts, low, high)} : {low}"
+                head += [f"{pad}const long {end} = {_clipped(ends, low, high)}, {start} = {begun};"]
             else:
-                head += [
-                    f"{pad}const long {start} = {_least(f'{low} + {i} * {cut.tile}', high)};",
-                    f"{pad}const long {end} = {_least(f'{low} + ({i} + 1) * {cut.tile}', high)};",
-                ]
-            ranges[cut.place] = start, end
-            empty.append(f"({start} >= {end} ? {cut.einsum_bit}UL : 0)")
-        head += [
-            f"{pad}const unsigned long {dead} = {' | '.join(empty)};",
-            f"{pad}if (!({loop.mask}UL & ~{dead})) continue;",
-        ]
+                from_ = _sum([low, _times(cut.tile, i)])
+                head += [f"{pad}const long {start} = {from_ if even else f'least({from_}, {high})'};"]
+                to = f"{start} + {cut.tile}"
+                if even and cut.tile == 1:
+                    end = to
+                else:
+                    head += [f"{pad}const long {end} = {to if even else f'least({to}, {high})'};"]
+            ranges[cut.place], full[cut.place] = (start, end), cut.tile if even else None
+            if not even:
+                empty.append(f"({start} >= {end} ? {cut.einsum_bit}UL : 0)")
+        dead = here.dead
+        if empty:
+            dead = f"dead{n}"
+            head.append(
+                f"{pad}const unsigned long {dead} = {' | '.join([*([here.dead] if here.dead else []), *empty])};"
+            )
+            head.append(f"{pad}if (!({loop.mask}UL & ~{dead})) continue;")
         mine = ((i, loop.trips),)
         temporal = here.temporal + (mine if loop.axis is None else ())
         spatial = here.spatial + (mine if loop.axis is not None else ())
-        return head, _Here(tuple(ranges), temporal, spatial, dead, here.depth + 1)
+        return head, _Here(tuple(ranges), tuple(full), temporal, spatial, dead, here.depth + 1)
 
     def _visit(self, site: Site, here: _Here) -> Iterator[str]:
         """A store takes the hull of what the Einsums with work below it need."""
-        pad, ranks = here.indent, len(self._shape(site))
-        yield f"{pad}{{"
-        yield f"{pad}    long low[RANKS] = {{0}}, high[RANKS] = {{0}};"
-        yield f"{pad}    int some = 0, work = 0;"
+        pad = here.indent
+        yield f"{pad}begin_tile({self.number[id(site)]}); /* {_plain(site.tensor)} in {_plain(site.memory)} */"
         for name, bit, expressions in site.users:
-            yield f"{pad}    if (!({here.dead} & {bit}UL)) {{ /* {name} */"
-            ends = [_interval(e, here) for e in expressions] or [("0", "1")]
-            yield f"{pad}        const long l[] = {{{', '.join(low for low, _ in ends)}}};"
-            yield f"{pad}        const long h[] = {{{', '.join(high for _, high in ends)}}};"
-            yield f"{pad}        work = 1;"
-            yield f"{pad}        some = grown({ranks}, low, high, l, h, some);"
-            yield f"{pad}    }}"
-        outer = _mixed(here.temporal[: site.cut])
-        yield f"{pad}    if (work) visit({self.number[id(site)]}, {_mixed(here.spatial)}, low, high, {outer});"
-        yield f"{pad}}}"
+            ends = [_interval(expression, here) for expression in expressions] or [("0", "1")]
+            when = [] if here.dead is None else [f"!({here.dead} & {bit}UL)"]
+            if site.all is not None:  # the ranks of a view are other ranks; whether anything is needed they say
+                when += [f"{low} < {high}" for low, high in map(_cut, expressions, ends)]
+                own = [None if side is None else (str(side[0]), str(side[1])) for side in site.all]
+                ends = [side or ends[rank] for rank, side in enumerate(own)]
+            box = ", ".join(f"{{{low}, {high}}}" for low, high in ends)
+            condition = f"if ({' && '.join(when)}) " if when else ""
+            if site.all is not None:
+                yield f"{pad}tile.work |= {when[0] if here.dead is not None else '1'};"
+            yield f"{pad}{condition}reach((const long[][2]){{{box}}}); /* {_plain(name)} */"
+        if site.written_alone:
+            yield from self._marks(site, here, pad)
+        yield f"{pad}take({_mixed(here.spatial)}, {_mixed(here.temporal[: site.cut])});"
+
+    def _marks(self, site: Site, here: _Here, pad: str) -> Iterator[str]:
+        """Along ranks that a store's only user writes with gaps, the positions that it reaches."""
+        for r, expression in enumerate(site.users[0][2]):
+            if [c for _, c in expression.terms] in ([], [1]):
+                continue
+            names = [(f"t{k}", c, *here.ranges[place]) for k, (place, c) in enumerate(expression.terms)]
+            yield from (f"{pad}for (long {t} = {low}; {t} < {high}; {t}++)" for t, _, low, high in names)
+            at = _sum([str(expression.constant), *(_times(c, t) for t, c, _, _ in names)])
+            yield f"{pad}    if (tile.some) mark({r}, {at});"
 
     def _closed(self, sites: Sequence[Site], here: _Here) -> Iterator[str]:
         """The end of a branch, or of the run: all that stands in it is emptied."""
         for site in sites:
             inner = prod(n for _, n in site.spatial[len(here.spatial) :])
-            lane = f"({_mixed(here.spatial)}) * {inner} + k"
-            yield f"{here.indent}for (long k = 0; k < {inner}; k++) close_store({self.number[id(site)]}, {lane});"
+            number, lane = self.number[id(site)], _mixed(here.spatial)
+            if inner == 1:
+                yield f"{here.indent}close_store({number}, {lane});"
+            else:
+                lane = "k" if lane == "0" else f"({lane}) * {inner} + k"
+                yield f"{here.indent}for (long k = 0; k < {inner}; k++) close_store({number}, {lane});"
 
     # -- operations --------------------------------------------------------------------------------------------
 
     def _leaf(self, leaf: LeafPlan, here: _Here) -> Iterator[str]:
         pad = here.indent
-        yield f"{pad}{{ /* one operation of {leaf.einsum} */"
+        maximum = leaf.reduction == "max"
         names: dict[str, str] = {}
         for operand in leaf.inputs:
             if operand.tensor not in names:
                 names[operand.tensor] = f"v{len(names)}"
-                yield from self._operand(leaf, operand, names[operand.tensor], here, pad + "    ")
+        if names:
+            yield f"{pad}double {', '.join(names.values())};"
+        for operand in {operand.tensor: operand for operand in leaf.inputs}.values():
+            yield from self._operand(leaf, operand, names[operand.tensor], here, maximum)
         values = [names[operand.tensor] for operand in leaf.inputs]
-        missing = " || ".join(f"!{name}_in" for name in dict.fromkeys(values)) or "0"
         result = in_c(leaf.function, values) if leaf.kind == "map" else " * ".join(values)
-        yield f"{pad}    const double value = {result};"
-        yield f"{pad}    const int none = {missing if leaf.reduction == 'max' else '0'};"
-        yield f"{pad}    operations[{self._einsum(leaf.einsum)}]++;"
-        yield from self._result(leaf, leaf.output, here, pad + "    ", names)
-        yield f"{pad}}}"
+        missing = " || ".join(f"!{name}_in" for name in dict.fromkeys(values)) if maximum else "0"
+        yield f"{pad}operations[{list(self.workload.names).index(leaf.einsum)}]++;"
+        yield from self._added(leaf, result, missing or "0", here, leaf.output.tensor in names)
 
-    def _einsum(self, name: str) -> int:
-        return list(self.workload.names).index(name)
+    def _operand(self, leaf: LeafPlan, operand: Operand, name: str, here: _Here, told: bool) -> Iterator[str]:
+        """The value of an operand, 0 outside the declared shape, counted where it is read. told: its presence, too."""
+        pad, gates = here.indent, () if leaf.free else operand.gates
+        at = ", ".join(_position(e, here) for e in operand.expressions) or "0"
+        number, lane = self.number[id(operand.site)], _mixed(here.spatial[: operand.site.depth])
+        counted = "NULL"
+        if not leaf.free:
+            counted = _if_first(operand.apart, here, self._counter(leaf.einsum, operand.site, "read"))
+        call = f"read_value({number}, {lane}, (const long[]){{{at}}}, &{name}, {counted})"
+        if operand.view:
+            shape = operand.view.view
+            sizes = ", ".join(map(str, shape)) or "1"
+            ranks = f"{len(shape) or 1}, (const long[]){{{sizes}}}, (const long[]){{{at}}}"
+            call = f"read_view({number}, {lane}, {ranks}, &{name}, {counted})"
+        yield f"{pad}{f'const int {name}_in = ' if told or gates else ''}{call}; /* {_plain(operand.tensor)} */"
+        for gate in gates:
+            for way, coordinates in (("down", gate.down), ("up", gate.up)):
+                yield from self._passed(leaf, gate, way, coordinates, here, f"if ({name}_in) ")
 
-    def _operand(self, leaf: LeafPlan, operand: Operand, name: str, here: _Here, pad: str) -> Iterator[str]:
-        """The value of an operand, 0 outside the declared shape, counted where it is read."""
-        read = "" if leaf.free else f"{_first_here(operand.apart, here)} ? &counters[{self._reads(leaf, operand)}] : NULL"
-        yield f"{pad}double {name} = 0;"
-        yield f"{pad}const long {name}_at[] = {{{', '.join(_position(e, here) for e in operand.expressions) or '0'}}};"
-        lane = _lane(here, operand.site.depth)
-        site = self.number[id(operand.site)]
-        yield f"{pad}const int {name}_in = operand({site}, {lane}, {name}_at, &{name}, {read or 'NULL'});"
-        for gate in () if leaf.free else operand.gates:
-            for way, told in (("down", gate.down), ("up", gate.up)):
-                yield from self._passed(leaf, gate, way, told, here, f"{pad}if ({name}_in) ")
+    def _added(self, leaf: LeafPlan, value: str, none: str, here: _Here, read: bool) -> Iterator[str]:
+        """Adds a value to the innermost store; a partial sum is read before, but the first. read: the operation has
+        read the element already."""
+        output, pad = leaf.output, here.indent
+        seen = f"begun{len(self.bits)}"
+        size = prod(self._shape(output.site)) * prod(n for _, n in here.spatial)
+        self.bits.append((seen, size))
+        self.bytes += size // 8
+        back = written = "NULL"
+        if leaf.unit is not None and not read:
+            back = _if_first(output.apart, here, self._counter(leaf.einsum, output.site, "read"))
+        if not leaf.free:
+            written = _if_first(output.apart, here, self._counter(leaf.einsum, output.site, "write"))
+        at = ", ".join(_position(e, here) for e in output.expressions) or "0"
+        where = f"{self.number[id(output.site)]}, {_mixed(here.spatial[: output.site.depth])}, (const long[]){{{at}}}"
+        again = "const int again = " if output.gates else ""
+        call = f"add({where}, {value}, {none}, {seen}, {_mixed(here.spatial)}, {back}, {written})"
+        yield f"{pad}{again}{call}; /* {_plain(output.tensor)} */"
+        for gate in output.gates:
+            yield from self._passed(leaf, gate, "up", gate.up, here, "if (again >= 0) ")
+            yield from self._passed(leaf, gate, "down", gate.down, here, "if (again > 0) ")
 
     def _passed(
         self, leaf: LeafPlan, gate: Gate, way: str, told: Sequence[int] | None, here: _Here, when: str
     ) -> Iterator[str]:
         """An operation's value goes through a toll, once for all instances that `told` does not tell apart."""
         if told is not None:
-            yield f"{when}counters[{self._counter(leaf.einsum, gate, way)}] += {_first_here(told, here)};"
-
-    def _reads(self, leaf: LeafPlan, operand: Operand) -> int:
-        return self._counter(leaf.einsum, operand.site, "read")
-
-    def _result(self, leaf: LeafPlan, output: Operand, here: _Here, pad: str, known: dict[str, str]) -> Iterator[str]:
-        """Adds the value to the innermost store; a partial sum is read before, but the first."""
-        lanes = prod(n for _, n in here.spatial)
-        size = prod(self._shape(output.site)) * lanes
-        seen = f"begun{len(self.bits)}"
-        self.bits.append((seen, size))
-        self.bytes += size // 8
-        first, site = _first_here(output.apart, here), self.number[id(output.site)]
-        back = "NULL"
-        if leaf.unit is not None and output.tensor not in known:
-            back = f"{first} ? &counters[{self._reads(leaf, output)}] : NULL"
-        write = "NULL"
-        if not leaf.free:
-            write = f"{first} ? &counters[{self._counter(leaf.einsum, output.site, 'write')}] : NULL"
-        yield f"{pad}const long at[] = {{{', '.join(_position(e, here) for e in output.expressions) or '0'}}};"
-        lane = _lane(here, output.site.depth)
-        place = _mixed(here.spatial)
-        yield f"{pad}const int again = result({site}, {lane}, at, value, none, {seen}, {place}, {back}, {write});"
-        for gate in output.gates:
-            yield from self._passed(leaf, gate, "up", gate.up, here, f"{pad}if (again >= 0) ")
-            yield from self._passed(leaf, gate, "down", gate.down, here, f"{pad}if (again > 0) ")
-        yield f"{pad}(void)again;"
+            counter = self._counter(leaf.einsum, gate, way)
+            yield f"{here.indent}{when}counters[{counter}] += {_first_here(told, here)};"
 
     # -- tables ------------------------------------------------------------------------------------------------
 
@@ -286,18 +320,27 @@ class Writer:
             for way, (tables, tolls) in ((way, (t[:-1], t[-1])) for way, t in ways.items()):
                 yield from tables
                 yield f"static const Toll {way}{number}[] = {{{tolls}}};"
-            names = self.results if site.produced else self.inputs
+            given = self.inputs.index(site.tensor) if site.tensor in self.inputs else 0
+            made = self.results.index(site.tensor) if site.tensor in self.results else 0
+            needed = "NULL"
+            if site.needed.of is not None:
+                needed = f"needed{number}"
+                yield _table("int", needed, (site.needed.at(e) for e in product(*map(range, shape))))
             rows.append(
                 f"{{{len(shape)}, {int(site.produced)}, {int(self._maximum(site))}, {parent}, {len(site.children)}, "
-                f"{first}, {names.index(site.tensor) if site.tensor in names else 0}, {lanes}, {lanes // above}, "
-                f"{site.needed.each}, shape{number}, {', '.join(counted)}, read_first{number}, write_first{number}, "
-                f'{len(ways["down"]) - 1}, {len(ways["up"]) - 1}, down{number}, up{number}, '
-                f'NULL, NULL, {prod(shape)}, "{site.tensor} in {site.memory}"}},'
+                f"{first}, {given}, {made}, {lanes}, {lanes // above}, {site.needed.each}, {needed}, shape{number}, "
+                f"{', '.join(counted)}, read_first{number}, write_first{number}, "
+                f"{len(ways['down']) - 1}, {len(ways['up']) - 1}, down{number}, up{number}, "
+                f"NULL, NULL, {prod(shape)}, {_quoted(f'{site.tensor} in {site.memory}')}}},"
             )
             self.bytes += lanes * (64 + 8 * 6) + (lanes * prod(shape) // 8 if site.produced else 0)
         yield f"static const int child_of[] = {{{', '.join(map(str, [*children, 0]))}}};"
         einsums = len(self.workload.einsums)
         yield f"enum {{ SITES = {len(rows)}, COUNTERS = {len(self.counters)}, EINSUMS = {einsums} }};"
+        for word, names in (("counted", ("\t".join(key) for key in self.counters)), ("einsum", self.workload.names)):
+            yield f"static const char *const {word}_names[] = {{"
+            yield from (f"    {_quoted(name)}," for name in names)
+            yield "    NULL};"
         yield "static Site sites[] = {"
         yield from (f"    {row}" for row in rows)
         yield "};"
@@ -342,11 +385,33 @@ class Writer:
         yield "}"
 
 
+def _identifier(name: str) -> str:
+    """A part of a C name: what no name may have becomes a line below."""
+    text = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+    return text if text[:1].isalpha() else f"v{text}"
+
+
+def _plain(text: str) -> str:
+    """Text for a comment: no character that could end it."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in " _.,:;=@()[]/+-") else "." for c in text)
+
+
+def _quoted(text: str) -> str:
+    """Text as a C string, every unusual byte by its number."""
+    safe = (chr(b) if chr(b).isalnum() or chr(b) in " _.,:-" else f"\\{b:03o}" for b in text.encode("utf-8"))
+    return f'"{"".join(safe)}"'
+
+
 def _flags(name: str, site: Site, apart: Sequence[int]) -> str:
     """A table: per instance of a site, is it the first of those that `apart` does not tell apart?"""
-    flags = [str(int(one)) for one in _first_of(site.spatial, apart)]
-    lines = [", ".join(flags[k : k + COLUMNS]) for k in range(0, len(flags), COLUMNS)]
-    return f"static const unsigned char {name}[] = {{{(',' + chr(10)).join(lines)}}};"
+    return _table("unsigned char", name, _first_of(site.spatial, apart))
+
+
+def _table(kind: str, name: str, numbers: Iterable[int]) -> str:
+    """An array of numbers."""
+    texts = [str(int(one)) for one in numbers]
+    rows = [", ".join(texts[k : k + COLUMNS]) for k in range(0, len(texts), COLUMNS)]
+    return f"static const {kind} {name}[] = {{{(',' + chr(10)).join(rows)}}};"
 
 
 def _first_here(apart: Sequence[int], here: _Here) -> str:
@@ -365,6 +430,12 @@ def _first_of(spatial: tuple[tuple[str, int], ...], apart: Sequence[int]) -> Ite
         yield first
 
 
+def _if_first(apart: Sequence[int], here: _Here, counter: int) -> str:
+    """The place of a counter, in the instance at which a value is counted that several take at once."""
+    first = _first_here(apart, here)
+    return f"&counters[{counter}]" if first == "1" else f"{first} ? &counters[{counter}] : NULL"
+
+
 def _mixed(loops: Sequence[tuple[str, int]]) -> str:
     """One number for what several loops are at."""
     text = "0"
@@ -373,38 +444,52 @@ def _mixed(loops: Sequence[tuple[str, int]]) -> str:
     return text
 
 
-def _lane(here: _Here, depth: int) -> str:
-    return _mixed(here.spatial[:depth])
+def _times(coefficient: int, name: str) -> str:
+    return name if coefficient == 1 else f"{coefficient} * {name}"
 
 
-def _least(one: str, other: str) -> str:
-    return f"least({one}, {other})"
+def _sum(terms: Sequence[str]) -> str:
+    return " + ".join(term for term in terms if term != "0") or "0"
 
 
 def _most(every: Sequence[str]) -> str:
-    text = every[0]
-    for one in every[1:]:
-        text = f"most({text}, {one})"
-    return text
+    return reduce(lambda text, one: f"most({text}, {one})", every)
 
 
 def _clipped(one: str, low: str, high: str) -> str:
     return f"least(most({one}, {low}), {high})"
 
 
-def _needed(coefficient: int, end: str, reach: int, size: int) -> str:
-    return f"least({coefficient} * ({end} - 1) + {reach + 1}, {size})"
+def _as_consumer(need: Need, ranges: tuple[tuple[str, str], ...], place: int) -> bool:
+    """True if a producer makes in each iteration just what one consumer takes."""
+    return need.coefficient == 1 and need.reach == 0 and ranges[need.place] == ranges[place]
+
+
+def _needed(need: Need, end: str) -> str:
+    """How far a consumer reaches into a producer's rank."""
+    reached = (
+        _sum([end, str(need.reach)])
+        if need.coefficient == 1
+        else f"{need.coefficient} * ({end} - 1) + {need.reach + 1}"
+    )
+    return f"least({reached}, {need.size})"
 
 
 def _interval(expression: Expression, here: _Here) -> tuple[str, str]:
-    """First and one past the last position, cut at the declared shape."""
-    low, high = str(expression.constant), str(expression.constant)
+    """First and one past the last position."""
+    low, high, more = [str(expression.constant)], list[str](), expression.constant + 1
     for place, coefficient in expression.terms:
         start, end = here.ranges[place]
-        low += f" + {coefficient} * {start}"
-        high += f" + {coefficient} * ({end} - 1)"
-    return f"most({low}, 0)", f"least({high} + 1, {expression.size})"
+        low.append(_times(coefficient, start))
+        high.append(_times(coefficient, end))
+        more -= coefficient
+    return _sum(low), _sum([*high, str(more)])
+
+
+def _cut(expression: Expression, ends: tuple[str, str]) -> tuple[str, str]:
+    """The interval within the declared shape."""
+    return f"most({ends[0]}, 0)", f"least({ends[1]}, {expression.size})"
 
 
 def _position(expression: Expression, here: _Here) -> str:
-    return " + ".join([str(expression.constant), *(f"{c} * {here.ranges[place][0]}" for place, c in expression.terms)])
+    return _sum([str(expression.constant), *(_times(c, here.ranges[place][0]) for place, c in expression.terms)])

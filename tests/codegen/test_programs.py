@@ -1,0 +1,280 @@
+"""Mappings as C programs: on random trees of every kind they compute what NumPy computes and move what the price says,
+and a mistake in what they are made of is noticed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from concurrent_trees import concurrent_case, linked_case
+from einloom.codegen import run as running
+from einloom.codegen.functions import STAND_INS
+from einloom.codegen.run import Run
+from einloom.codegen.source import Program
+from einloom.cost.evaluate import evaluate, legality
+from einloom.errors import EinloomError, SpecError
+from einloom.machine.levels import ComputeUnit, Machine, Memory
+from einloom.mapping.text import parse_mapping
+from einloom.mapping.tree import Mapping
+from einloom.testing.problems.claims import ProblemTrees
+from einloom.testing.problems.drawing import draw
+from einloom.testing.trees import TreeGrower
+from einloom.workload.build import build_workload
+from einloom.workload.einsum import Workload
+from einloom.workload.notation import FUNCTIONS, parse_einsum
+from test_tolls import tolled
+from trees import Case, random_case
+from wide_trees import wide_case, wide_concurrent_case
+
+pytestmark = pytest.mark.skipif(not any(map(shutil.which, running.COMPILERS)), reason="no C compiler is installed")
+
+
+def tolled_case(seed: int) -> Case:
+    case = random_case(seed)
+    return replace(case, machine=tolled(case.machine, Random(-seed - 1)))
+
+
+KINDS: dict[str, Callable[[int], Case]] = {
+    "random": random_case,
+    "wide": wide_case,
+    "concurrent": concurrent_case,
+    "wide and concurrent": wide_concurrent_case,
+    "links": linked_case,
+    "tolls": tolled_case,
+}
+
+
+@pytest.fixture(autouse=True)
+def compiled_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The programs are small: what the compiler takes counts."""
+    monkeypatch.setattr(running, "FLAGS", ("-std=c99", "-O0"))
+
+
+def wrong(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[str, ...]:
+    """Where a mapping's program differs from NumPy and from the price."""
+    cost = evaluate(workload, machine, mapping)
+    done = running.run(workload, machine, mapping, cost)
+    priced = {
+        (a.einsum, a.component, a.tensor, str(a.action)): a.count
+        for a in cost.actions
+        if a.tensor is not None and a.count
+    }
+    found = [
+        f"{k}: {done.counts.get(k)} not {priced.get(k)}"
+        for k in priced | done.counts
+        if priced.get(k) != done.counts.get(k)
+    ]  # type: ignore[call-overload]
+    computed = {a.einsum: a.count for a in cost.actions if a.action == "compute"}
+    found += [f"{e}: {done.operations[e]} operations, not {n}" for e, n in computed.items() if done.operations[e] != n]
+    return (*found, *([] if done.correct else [f"results: {done.errors} {done.reasons}"]))
+
+
+def legal(kind: str, seeds: Iterable[int]) -> Iterator[tuple[int, Case]]:
+    for seed in seeds:
+        case = KINDS[kind](seed)
+        if not legality(case.workload, case.machine, case.mapping):
+            yield seed, case
+
+
+FEW = pytest.mark.parametrize(
+    "seeds", [range(12), pytest.param(range(12, 200), marks=pytest.mark.slow)], ids=["few", "more"]
+)
+
+
+@FEW
+@pytest.mark.parametrize("kind", KINDS)
+def test_programs_compute_and_move_what_they_should(kind: str, seeds: range) -> None:
+    cases = list(legal(kind, seeds))
+    assert len(cases) > 0.7 * len(seeds)
+    assert {seed: said for seed, case in cases if (said := wrong(case.workload, case.machine, case.mapping))} == {}
+
+
+def problem_trees(seed: int) -> Iterator[tuple[Workload, Machine, Mapping]]:
+    """Trees of a drawn problem, which has any feature that files can express: of its space, and grown."""
+    subject = ProblemTrees(*draw(seed).files.read, seed)
+    if subject.large:
+        return
+    trees = [tree for tree, _ in Random(seed).sample(subject.trees, min(2, len(subject.trees)))]
+    trees += [TreeGrower(Random(f"{seed} {n}"), subject.workload, subject.machine).mapping() for n in range(2)]
+    for tree in trees:
+        if not legality(subject.workload, subject.machine, tree):
+            yield subject.workload, subject.machine, tree
+
+
+@FEW
+def test_programs_of_drawn_problems(seeds: range) -> None:
+    said = {seed: found for seed in seeds for one in problem_trees(seed) if (found := wrong(*one))}
+    assert said == {}
+
+
+# -- planted mistakes ------------------------------------------------------------------------------------------
+
+MISTAKES = {  # what is wrong -> text of the program, and what stands there instead
+    "the first result of a sum is read": ("if (!complete && !before) return;", ""),
+    "a sliding store forgets nothing": ("int known = h->outer == outer,", "int known = 1,"),
+    "a sliding store keeps nothing": ("int known = h->outer == outer,", "int known = 0,"),
+    "what several instances read counts for each": ("if (s->read_first[lane]) ", ""),
+    "what several instances add counts for each": ("if (s->write_first[lane]) ", ""),
+    "clean values are written up": ("if (flags & CHANGED || done != needed(s, at)) hand_up", "hand_up"),
+    "read-backs count, whatever the machine says": ("if (complete || !ONCE) {", "{"),
+    "maxima are added": ("s->maximum ? fmax(a, b) : a + b", "a + b"),
+    "partial sums stay above, too": ("if (!complete) {", "if (0) {"),
+    "a partial sum is not read before the next is added": ("if (again && back) ++*back;", ""),
+    "tolls are free on the way in": ("s->down[k].first[lane]", "0"),
+    "tolls are free on the way out": ("s->up[k].first[lane]", "0"),
+    "padding is read": ("if (at[r] < 0 || at[r] >= shape[r]) return 0;", "if (counted) ++*counted;"),
+    "tiles are cut short": ("high = least(box[r][1], s->shape[r])", "high = least(box[r][1] - (r > 0), s->shape[r])"),
+    "the hull is the last box": ("tile.some ? most(tile.high[r], high) : high", "high"),
+    "an uneven tile is full": ("return a < b ? a : b;", "return a;"),
+    "gaps are filled": ("wanted &= !tile.marks[r]", "wanted &= 1"),
+    "stores are never emptied": (
+        "static void close_store(int number, long lane) {",
+        "static void close_store(int number, long lane) { return;",
+    ),
+    "who writes to a link is charged there": ("COUNTERS, read_first", "0, read_first"),
+}
+SHOWN_BY: dict[str, tuple[str, Iterable[int]]] = {  # the trees that show it; all the others random ones do
+    "tolls are free on the way in": ("tolls", range(20)),
+    "tolls are free on the way out": ("tolls", range(20)),
+    "who writes to a link is charged there": ("links", range(20)),
+    "clean values are written up": ("random", (110, 137, 152)),
+    "gaps are filled": ("drawn", (145,)),
+}
+
+
+def trees_of(kind: str, seeds: Iterable[int]) -> Iterator[tuple[Workload, Machine, Mapping]]:
+    if kind == "drawn":
+        yield from (one for seed in seeds for one in problem_trees(seed))
+    else:
+        yield from ((c.workload, c.machine, c.mapping) for _, c in legal(kind, seeds))
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_noticed(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right, instead = MISTAKES[mistake]
+    honest = running.program
+    changed = []
+
+    def planted(workload: Workload, machine: Machine, mapping: Mapping) -> Program:
+        made = honest(workload, machine, mapping)
+        changed.append(right in made.text)
+        return replace(made, text=made.text.replace(right, instead))
+
+    monkeypatch.setattr(running, "program", planted)
+    for one in trees_of(*SHOWN_BY.get(mistake, ("random", range(60)))):
+        try:
+            noticed = bool(wrong(*one))
+        except EinloomError:  # it does not end well: noticed, too
+            noticed = True
+        if noticed:
+            assert changed[-1], "the program does not have what is to be replaced"
+            return
+    pytest.fail("nobody notices")
+
+
+# -- functions, refusals, files --------------------------------------------------------------------------------
+
+MACHINE = Machine("one", (Memory("DRAM"), ComputeUnit("MAC", 1.0, 1.0)))
+
+
+def executed(text: str, tree: str, sizes: dict[str, int], machine: Machine = MACHINE) -> Run:
+    workload = build_workload("w", [parse_einsum(text)], sizes, bits=8)
+    mapping = parse_mapping(tree, workload, machine)
+    return running.run(workload, machine, mapping, evaluate(workload, machine, mapping))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_c_and_numpy_mean_the_same_by_a_function(function: str) -> None:
+    operands = ["A[m]", "B[m]", "C[m]"][: FUNCTIONS[function] or 3]
+    tensors = "Z " + " ".join(operand[0] for operand in operands)
+    done = executed(
+        f"Z[m] = {function}({', '.join(operands)})", f"store DRAM: {tensors}\nfor m in 40\ncompute Z @ MAC", {"m": 40}
+    )
+    assert done.correct, done
+    assert done.stand_ins == ((function,) if function in STAND_INS else ())
+
+
+def matmul(size: int = 4) -> tuple[Workload, Mapping]:
+    workload = build_workload(
+        "w", [parse_einsum("Z[m,n] = A[m,k] * B[k,n]")], {"m": size, "n": size, "k": size}, bits=8
+    )
+    tree = "store DRAM: A B Z\n" + "".join(f"for {v} in {size}\n" for v in "mnk") + "compute Z @ MAC"
+    return workload, parse_mapping(tree, workload, MACHINE)
+
+
+def refused(kind: type[EinloomError], said: str) -> None:
+    workload, mapping = matmul()
+    with pytest.raises(kind, match=said):
+        running.run(workload, MACHINE, mapping, evaluate(workload, MACHINE, mapping))
+
+
+def test_no_compiler_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "COMPILERS", ("no-such-compiler",))
+    refused(SpecError, "no C compiler is installed: none of no-such-compiler is found; `simulate` needs none")
+
+
+def test_a_compiler_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "FLAGS", ("--no-such-flag",))
+    refused(EinloomError, "fails: .*no-such-flag")
+
+
+def test_what_is_too_large_is_refused_before_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "LIMIT", 100)
+    refused(SpecError, "the mapping of w takes 304 operations and moves, and 100 are run at most")
+    monkeypatch.setattr(running, "LIMIT", 10**9)
+    monkeypatch.setattr(running, "MEMORY", 10)
+    refused(SpecError, "the program would take 0 MiB")
+
+
+def test_online_softmax_is_refused() -> None:
+    workload = build_workload(
+        "w", [parse_einsum("Z[m] = A[m,k]", reduction="online_softmax")], {"m": 2, "k": 2}, bits=8
+    )
+    mapping = parse_mapping("store DRAM: A Z\nfor m in 2\nfor k in 2\ncompute Z @ MAC", workload, MACHINE)
+    with pytest.raises(SpecError, match="no program for this mapping: not simulated: online softmax in Z"):
+        running.program(workload, MACHINE, mapping)
+
+
+def test_a_kept_program_runs_by_itself(tmp_path: Path) -> None:
+    workload, mapping = matmul()
+    done = running.run(workload, MACHINE, mapping, evaluate(workload, MACHINE, mapping), keep=tmp_path / "kept")
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == sorted(running.FILES)
+    before = (tmp_path / "kept" / "results.bin").read_bytes()
+    (tmp_path / "kept" / "results.bin").unlink()
+    running._told([done.compiler, *running.FLAGS, "mapping.c", "-lm"], tmp_path / "kept", "compiling")
+    printed = running._told(["./a.out"], tmp_path / "kept", "running")
+    assert "Z\tDRAM\tA\tread\t64" in printed
+    assert (tmp_path / "kept" / "results.bin").read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old", encoding="utf-8")
+    workload, mapping = matmul()
+    with pytest.raises(SpecError, match="file"):
+        running.run(workload, MACHINE, mapping, evaluate(workload, MACHINE, mapping), keep=tmp_path / "file")
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "old"
+
+
+def test_names_from_a_file_stay_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever tensors, Einsums and memories are called, the program has it in comments and strings alone."""
+    machine = Machine('D"; */ exit(1); /* ??/', (Memory('D"; */ exit(1); /* ??/ \\'), ComputeUnit("MAC", 1.0, 1.0)))
+    workload, mapping = matmul()
+    name = machine.memories[0].name
+    moved = Mapping(tuple(replace(n, memory=name) if hasattr(n, "memory") else n for n in mapping.nest))
+    done = running.run(workload, machine, moved, evaluate(workload, machine, moved))
+    assert done.correct
+    assert done.counts["Z", name, "A", "read"] == 64
+
+
+def test_a_large_mapping_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "A_SECOND", 100)
+    workload, mapping = matmul()
+    heard: list[str] = []
+    running.run(workload, MACHINE, mapping, evaluate(workload, MACHINE, mapping), said=heard.append)
+    assert [text.split()[0] for text in heard] == ["compiling", "running", "comparing"]
+    assert heard[1] == "running 304 operations and moves, about 3 s"
