@@ -41,7 +41,7 @@ from .zoo.machine_by_name import load_machine, located_key
 from .zoo.workload_by_name import load_workload
 
 if TYPE_CHECKING:
-    from .codegen.run import Run
+    from .codegen.run import MappingRun
     from .dataflows.rules import Dataflow
     from .diagnose import Explanation
     from .oracle.simulate import Simulation
@@ -466,12 +466,12 @@ def _other_counts(counts: Table[tuple[str, str, str, str], int], cost: Cost) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RanMapping:
     """A mapping that ran as a C program beside its price. differences: counts that are not the same, as text."""
 
     problem: Problem
     mapping: Mapping
-    run: Run
+    run: MappingRun
     cost: Cost
     differences: tuple[str, ...]
 
@@ -487,7 +487,7 @@ def run(
     seed: int = 0,
     keep: str | Path | None = None,
     said: Callable[[str], object] = str,
-) -> Ran:
+) -> RanMapping:
     """Write a mapping as a C program, compile and run it, and hold what it moved against what `evaluate` says.
 
     Real numbers of this seed go in; the outputs are compared with NumPy's. keep: a folder for the program. said: hears
@@ -500,7 +500,7 @@ def run(
     cost = _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
     folder = None if keep is None else Path(keep)
     done = execute(asked.workload, asked.machine, tree, cost, seed, folder, said)
-    return Ran(asked, tree, done, cost, tuple(_other_counts(done.counts, cost)))
+    return RanMapping(asked, tree, done, cost, tuple(_other_counts(done.counts, cost)))
 
 
 def verify(result: Result | str | Path, quick: bool = False) -> Verdict:

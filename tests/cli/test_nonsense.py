@@ -58,7 +58,7 @@ def swapped(text: str, old: str, new: str) -> str:
     return text.replace(old, new, 1)
 
 
-@pytest.mark.parametrize("verb", ["map", "evaluate", "simulate"])
+@pytest.mark.parametrize("verb", ["map", "evaluate", "simulate", "run"])
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -225,7 +225,7 @@ def test_damaged_results(tmp_path: Path, damage: object) -> None:
     assert json.loads(result.read_text(encoding="utf-8"))["energy"] > 0
     damaged = damage(result.read_text(encoding="utf-8"))
     result.write_text(damaged, encoding="utf-8")
-    for verb in ("show", "verify", "evaluate", "simulate"):
+    for verb in ("show", "verify", "evaluate", "simulate", "run"):
         code, output = run(verb, result)
         assert code == 2, output
         assert "r.json" in output

@@ -25,6 +25,7 @@ WRITERS = (
     ("map", TINY, "simple", "-o", "OUT"),
     ("evaluate", "r.json", "--json", "OUT"),
     ("simulate", "r.json", "--json", "OUT"),
+    ("run", "r.json", "--json", "OUT"),
     ("verify", "--quick", "r.json", "--json", "OUT"),
     ("show", "r.json", "--json", "OUT"),
     ("report", "r.json", "-o", "OUT"),
@@ -61,7 +62,7 @@ def test_links_stay(words: tuple[str, ...], folder: Path) -> None:
     assert target.stat().st_mode & 0o777 == 0o640
 
 
-@pytest.mark.parametrize("words", WRITERS, ids=lambda words: f"{words[0]} {words[-2]}")
+@pytest.mark.parametrize("words", [w for w in WRITERS if w[0] != "run"], ids=lambda words: f"{words[0]} {words[-2]}")
 def test_a_full_disk_takes_nothing_away(words: tuple[str, ...], folder: Path) -> None:
     """The old file stays, nothing lies about, and what was found is still printed."""
     shown = run(*words).stdout
@@ -78,6 +79,17 @@ def test_a_full_disk_takes_nothing_away(words: tuple[str, ...], folder: Path) ->
     assert (folder / "OUT").read_text(encoding="utf-8") == "old"
     assert sorted(path.name for path in folder.iterdir()) == before
     assert done.stdout.splitlines()[:3] == shown.splitlines()[:3]
+
+
+def test_no_room_for_a_program_is_said(folder: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
+    try:
+        done = run("run", "r.json")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert done.exit_code == 2 and done.stdout == ""
+    assert done.stderr.endswith(": cannot write the program of the mapping: File too large\n")
 
 
 def test_every_file_is_tried(folder: Path) -> None:
@@ -98,7 +110,7 @@ def test_places_are_refused_before_the_search(folder: Path) -> None:
     assert ".: cannot write the file: it is a folder" in done.stderr
 
 
-@pytest.mark.parametrize("verb", ["show", "verify", "report", "evaluate", "simulate", "compare", "explain"])
+@pytest.mark.parametrize("verb", ["show", "verify", "report", "evaluate", "simulate", "run", "compare", "explain"])
 def test_a_fifo_is_no_result(verb: str, folder: Path) -> None:
     """Nobody may ever write into it: this once waited for ever."""
     os.mkfifo(folder / "fifo.json")

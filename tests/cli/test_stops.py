@@ -175,6 +175,7 @@ def test_verify_keeps_the_checks(number: int, saved: Path, monkeypatch: pytest.M
     ("words", "module", "name"),
     [
         (("simulate", "r.json", "--json", "out"), "einloom.oracle.simulate", "evaluate_cascade"),
+        (("run", "r.json", "--json", "out"), "einloom.codegen.run", "computed"),
         (("report", "r.json", "-o", "out"), "einloom.report.page.page", "paged"),
         (("compare", "r.json", "r.json", "-o", "out"), "einloom.report.compare", "read_answer"),
         (("show", "r.json", "--json", "out"), "einloom.cli.show", "read_answer"),

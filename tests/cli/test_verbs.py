@@ -59,6 +59,8 @@ def test_map_writes_what_it_prints(tmp_path: Path) -> None:
     assert "1736 J" in run("evaluate", TINY, SMALL_BUFFER, path)
     assert "1736 J" in run("evaluate", path)
     assert "counts agree" in run("simulate", path)
+    assert "counts as priced" in run("run", path, "--keep", tmp_path / "program")
+    assert (tmp_path / "program" / "mapping.c").read_text(encoding="utf-8").endswith("compute Z @ MAC\n*/\n")
     assert "verified" in run("verify", path)
     assert "verified" in run("verify", "--quick", path)
 
@@ -66,7 +68,7 @@ def test_map_writes_what_it_prints(tmp_path: Path) -> None:
 def test_json_on_standard_output_is_all_there_is(tmp_path: Path) -> None:
     mapping = tmp_path / "m.txt"
     mapping.write_text(PLAIN, encoding="utf-8")
-    for verb in ("evaluate", "simulate"):
+    for verb in ("evaluate", "simulate", "run"):
         json.loads(run(verb, TINY, "simple", mapping, "--json", "-"))
     assert json.loads(run("zoo", "--json", "-")).keys() == {"workloads", "machines", "dataflows"}
     assert json.loads(run("zoo", "simple", "--json", "-"))["schema"] == "machine/1"
@@ -146,6 +148,7 @@ def test_python_and_command_line_agree(saved: Path) -> None:
     assert found.certificate.gap == 0
     assert el.evaluate(read).energy == read.energy
     assert el.simulate(read).ok
+    assert el.run(read).ok
     assert el.verify(saved).ok
     assert "gpt3_6_7b" in dir(el.zoo)
     with pytest.raises(AttributeError, match="did you mean"):
@@ -211,7 +214,7 @@ def test_a_quick_verb_imports_no_more_than_it_needs(verb: str, saved: Path) -> N
 def test_help_lists_every_verb_with_a_line_of_its_own() -> None:
     shown = run("--help").partition("Commands:\n")[2]
     rows = {line.split()[0]: line.split(maxsplit=1)[1] for line in shown.splitlines()}
-    assert len(rows) == len(set(rows.values())) == 17
+    assert len(rows) == len(set(rows.values())) == 18
     assert list(rows) == sorted(rows) == main.list_commands(click.Context(main))
     for verb in rows:
         assert verb in run(verb, "--help")

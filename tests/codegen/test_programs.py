@@ -14,8 +14,8 @@ import pytest
 from concurrent_trees import concurrent_case, linked_case
 from einloom.codegen import run as running
 from einloom.codegen.functions import STAND_INS
-from einloom.codegen.run import Run
-from einloom.codegen.source import Program
+from einloom.codegen.run import MappingRun
+from einloom.codegen.source import CProgram
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import EinloomError, SpecError
 from einloom.machine.levels import ComputeUnit, Machine, Memory
@@ -136,7 +136,7 @@ MISTAKES = {  # what is wrong -> text of the program, and what stands there inst
         "static void close_store(int number, long lane) {",
         "static void close_store(int number, long lane) { return;",
     ),
-    "who writes to a link is charged there": ("COUNTERS, read_first", "0, read_first"),
+    "who writes to a link is charged there": ("COUNTERS, first", "0, first"),
 }
 SHOWN_BY: dict[str, tuple[str, Iterable[int]]] = {  # the trees that show it; all the others random ones do
     "tolls are free on the way in": ("tolls", range(20)),
@@ -160,7 +160,7 @@ def test_a_mistake_is_noticed(mistake: str, monkeypatch: pytest.MonkeyPatch) -> 
     honest = running.program
     changed = []
 
-    def planted(workload: Workload, machine: Machine, mapping: Mapping) -> Program:
+    def planted(workload: Workload, machine: Machine, mapping: Mapping) -> CProgram:
         made = honest(workload, machine, mapping)
         changed.append(right in made.text)
         return replace(made, text=made.text.replace(right, instead))
@@ -182,7 +182,7 @@ def test_a_mistake_is_noticed(mistake: str, monkeypatch: pytest.MonkeyPatch) -> 
 MACHINE = Machine("one", (Memory("DRAM"), ComputeUnit("MAC", 1.0, 1.0)))
 
 
-def executed(text: str, tree: str, sizes: dict[str, int], machine: Machine = MACHINE) -> Run:
+def executed(text: str, tree: str, sizes: dict[str, int], machine: Machine = MACHINE) -> MappingRun:
     workload = build_workload("w", [parse_einsum(text)], sizes, bits=8)
     mapping = parse_mapping(tree, workload, machine)
     return running.run(workload, machine, mapping, evaluate(workload, machine, mapping))

@@ -22,7 +22,7 @@ from ..oracle.compile import Compiler
 from ..workload.einsum import Workload
 from .expected import computed, drawn, touched
 from .functions import STAND_INS, Floats, Mask
-from .source import Key, Program, Writer
+from .source import CProgram, Key, Writer
 
 COMPILERS = ("cc", "gcc", "clang")
 FLAGS = ("-std=c99", "-O2")
@@ -34,7 +34,7 @@ FILES = ("mapping.c", "inputs.bin", "results.bin")
 
 
 @dataclass(frozen=True)
-class Run:
+class MappingRun:
     """One executed program.
 
     counts: (Einsum, memory or toll, tensor, ``read``, ``write``, ``down`` or ``up``) -> values moved, all instances and
@@ -63,7 +63,7 @@ class Run:
         return sum(self.counts.values())
 
 
-def program(workload: Workload, machine: Machine, mapping: Mapping) -> Program:
+def program(workload: Workload, machine: Machine, mapping: Mapping) -> CProgram:
     """The C program of a legal mapping. Raises SpecError if it has none, with what stands in the way."""
     plan = Compiler(workload, machine, mapping).plan()
     if plan.reasons:
@@ -79,12 +79,12 @@ def run(
     seed: int = 0,
     keep: Path | None = None,
     said: Callable[[str], object] = str,
-) -> Run:
+) -> MappingRun:
     """Write, compile and run the program of a legal mapping.
 
     cost: of the mapping, from which it is known how long the program takes. seed: of the inputs. keep: a folder for the
-    program and its files. said: hears what is going on if it takes more than a second. Raises SpecError if there is no program, no compiler, or the
-    program is too large; EinloomError if the compiler or the program fails.
+    program and its files. said: hears what is going on if it takes more than a second. Raises SpecError if there is no
+    program, no compiler, or the program is too large; EinloomError if the compiler or the program fails.
     """
     asked, compiler = program(workload, machine, mapping), _compiler()
     steps = _steps(workload, cost)
@@ -94,10 +94,7 @@ def run(
     inputs = drawn(workload, seed)
     with tempfile.TemporaryDirectory(prefix="einloom-") as temporary:
         folder = Path(temporary)
-        (folder / "mapping.c").write_text(asked.text, encoding="utf-8")
-        with (folder / "inputs.bin").open("wb") as file:
-            for name in asked.inputs:
-                file.write(inputs[name].tobytes())
+        _write(folder, asked, inputs)
         tell(f"compiling {asked.text.count(chr(10)):,} lines of C")
         _told([compiler, *FLAGS, "-o", "mapping", "mapping.c", "-lm"], folder, f"{compiler} fails")
         tell(f"running {steps:,} operations and moves, about {steps / A_SECOND:.0f} s")
@@ -112,7 +109,7 @@ def run(
     counts = dict(zip(asked.counters, numbers, strict=False))
     operations = dict(zip(workload.names, numbers[len(asked.counters) :], strict=False))
     functions = {e.function for e in workload.einsums if e.kind == "map"}
-    return Run(
+    return MappingRun(
         counts={key: n * workload.repeat for key, n in counts.items() if n},
         operations={name: n * workload.repeat for name, n in operations.items()},
         errors=_errors(workload, found, computed(workload, inputs)),
@@ -143,6 +140,15 @@ def _compiler() -> str:
     raise SpecError(f"no C compiler is installed: none of {', '.join(COMPILERS)} is found; `simulate` needs none")
 
 
+def _write(folder: Path, asked: CProgram, inputs: dict[str, Floats]) -> None:
+    """The program and its inputs. Raises EinloomError if there is no room for them."""
+    try:
+        (folder / "mapping.c").write_text(asked.text, encoding="utf-8")
+        (folder / "inputs.bin").write_bytes(b"".join(inputs[name].tobytes() for name in asked.inputs))
+    except OSError as error:
+        raise EinloomError(f"{folder}: cannot write the program of the mapping: {error.strerror or error}") from error
+
+
 def _told(command: list[str], folder: Path, what: str) -> str:
     """What a command prints. Raises EinloomError with its first line of errors if it fails."""
     try:
@@ -165,7 +171,7 @@ def _kept(folder: Path, keep: Path) -> None:
         raise SpecError(f"{keep}: {error.strerror or error}") from error
 
 
-def _read(workload: Workload, asked: Program, path: Path) -> dict[str, tuple[Floats, Mask]]:
+def _read(workload: Workload, asked: CProgram, path: Path) -> dict[str, tuple[Floats, Mask]]:
     """Per tensor its values and which of them the program finished."""
     found, data, at = {}, path.read_bytes(), 0
     for name in asked.results:

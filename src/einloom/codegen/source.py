@@ -38,7 +38,7 @@ COLUMNS = 24  # numbers in a line of a table
 
 
 @dataclass(frozen=True)
-class Program:
+class CProgram:
     """text: of the C file. counters: what each number that it prints counts, in order. inputs, results: the tensors in
     its two files, in order. bytes: that it takes at most, about."""
 
@@ -83,10 +83,12 @@ class Writer:
         self.bases = [f"{_identifier(v)}_{i}" for i, (_, v) in enumerate(places)]
         self.inputs = (*workload.inputs, *(tensor.name for tensor in workload.tensors if tensor.initial))
         self.results = tuple(name for name in workload.writers if workload.writers[name])
+        self.flags: dict[tuple[tuple[int, bool], ...], str] = {}
+        self.tables: list[str] = []  # that are still to be written
         self.bits: list[tuple[str, int]] = []  # bit sets of leaves: name and size
         self.bytes = 0
 
-    def program(self) -> Program:
+    def program(self) -> CProgram:
         """The whole text."""
         extents = tuple(end for _, end in self.plan.ranges)
         here = _Here(tuple(("0", str(end)) for end in extents), extents)
@@ -109,7 +111,7 @@ class Writer:
             *(f"   {_plain(line)}" for line in str(self.mapping).splitlines()),
             "*/",
         ]
-        return Program("\n".join(parts) + "\n", tuple(self.counters), self.inputs, self.results, self.bytes)
+        return CProgram("\n".join(parts) + "\n", tuple(self.counters), self.inputs, self.results, self.bytes)
 
     def _counter(self, einsum: str, site: Site | Gate, action: str) -> int:
         key = einsum, site.memory, site.tensor, action
@@ -309,28 +311,28 @@ class Writer:
         for number, site in enumerate(self.plan.sites):
             shape, lanes = self._shape(site), prod(n for _, n in site.spatial)
             yield f"static const long shape{number}[] = {{{', '.join(map(str, shape))}}};"
-            for word, apart in (("read", site.read_by), ("write", site.write_by)):
-                yield _flags(f"{word}_first{number}", site, apart)
+            read_first, write_first = (self._flags(site, apart) for apart in (site.read_by, site.write_by))
             parent = -1 if site.parent is None else self.number[id(site.parent)]
             above = 1 if site.parent is None else prod(n for _, n in site.parent.spatial)
             first = len(children)
             children += [self.number[id(child)] for child in site.children]
             counted = ["0"] * 4 if site.parent is None else self._counted(site, site.parent)
-            ways = {way: list(self._tolls(site, number, way)) for way in ("down", "up")}
-            for way, (tables, tolls) in ((way, (t[:-1], t[-1])) for way, t in ways.items()):
-                yield from tables
-                yield f"static const Toll {way}{number}[] = {{{tolls}}};"
+            ways = {way: list(self._tolls(site, way)) for way in ("down", "up")}
             given = self.inputs.index(site.tensor) if site.tensor in self.inputs else 0
             made = self.results.index(site.tensor) if site.tensor in self.results else 0
             needed = "NULL"
             if site.needed.of is not None:
                 needed = f"needed{number}"
                 yield _table("int", needed, (site.needed.at(e) for e in product(*map(range, shape))))
+            yield from self.tables
+            self.tables.clear()
+            for way, tolls in ways.items():
+                yield f"static const Toll {way}{number}[] = {{{', '.join(tolls) or '{0, NULL}'}}};"
             rows.append(
                 f"{{{len(shape)}, {int(site.produced)}, {int(self._maximum(site))}, {parent}, {len(site.children)}, "
                 f"{first}, {given}, {made}, {lanes}, {lanes // above}, {site.needed.each}, {needed}, shape{number}, "
-                f"{', '.join(counted)}, read_first{number}, write_first{number}, "
-                f"{len(ways['down']) - 1}, {len(ways['up']) - 1}, down{number}, up{number}, "
+                f"{', '.join(counted)}, {read_first}, {write_first}, "
+                f"{len(ways['down'])}, {len(ways['up'])}, down{number}, up{number}, "
                 f"NULL, NULL, {prod(shape)}, {_quoted(f'{site.tensor} in {site.memory}')}}},"
             )
             self.bytes += lanes * (64 + 8 * 6) + (lanes * prod(shape) // 8 if site.produced else 0)
@@ -350,16 +352,21 @@ class Writer:
         yield f"static unsigned char *finished[{len(self.results) + 1}];"
         yield from (f"static unsigned char *{name};" for name, _ in self.bits)
 
-    def _tolls(self, site: Site, number: int, way: str) -> Iterator[str]:
-        """The instances that count at each toll that a site's values pass one way; last, the tolls themselves."""
-        rows = []
-        for k, gate in enumerate(site.gates):
+    def _tolls(self, site: Site, way: str) -> Iterator[str]:
+        """The tolls that a site's values pass one way, and who counts there."""
+        for gate in site.gates:
             told = gate.down if way == "down" else gate.up
             if told is not None:
                 einsum = site.payer if way == "down" else site.producer or site.payer
-                yield _flags(f"{way}_first{number}_{k}", site, told)
-                rows.append(f"{{{self._counter(einsum, gate, way)}, {way}_first{number}_{k}}}")
-        yield ", ".join(rows) or "{0, NULL}"
+                yield f"{{{self._counter(einsum, gate, way)}, {self._flags(site, told)}}}"
+
+    def _flags(self, site: Site, apart: Sequence[int]) -> str:
+        """The name of a table: per instance of a site, is it the first of those that `apart` does not tell apart?"""
+        loops = tuple((n, i in apart) for i, (_, n) in enumerate(site.spatial) if n > 1)
+        if loops not in self.flags:
+            self.flags[loops] = f"first{len(self.flags)}"
+            self.tables.append(_table("unsigned char", self.flags[loops], _first_of(loops)))
+        return self.flags[loops]
 
     def _counted(self, site: Site, parent: Site) -> list[str]:
         """The numbers of the four counters; who writes to a link is not charged there."""
@@ -402,11 +409,6 @@ def _quoted(text: str) -> str:
     return f'"{"".join(safe)}"'
 
 
-def _flags(name: str, site: Site, apart: Sequence[int]) -> str:
-    """A table: per instance of a site, is it the first of those that `apart` does not tell apart?"""
-    return _table("unsigned char", name, _first_of(site.spatial, apart))
-
-
 def _table(kind: str, name: str, numbers: Iterable[int]) -> str:
     """An array of numbers."""
     texts = [str(int(one)) for one in numbers]
@@ -420,13 +422,13 @@ def _first_here(apart: Sequence[int], here: _Here) -> str:
     return " && ".join(f"!{name}" for name in others) or "1"
 
 
-def _first_of(spatial: tuple[tuple[str, int], ...], apart: Sequence[int]) -> Iterator[bool]:
-    """Per instance: is it the first of those that `apart` does not tell apart?"""
-    for lane in range(prod(n for _, n in spatial)):
+def _first_of(loops: Sequence[tuple[int, bool]]) -> Iterator[bool]:
+    """Per instance of spatial loops of so many trips: is it at the first trip of all that are not told apart?"""
+    for lane in range(prod(n for n, _ in loops)):
         rest, first = lane, True
-        for i in reversed(range(len(spatial))):
-            rest, at = divmod(rest, spatial[i][1])
-            first = first and (i in apart or at == 0)
+        for trips, apart in reversed(loops):
+            rest, at = divmod(rest, trips)
+            first = first and (apart or at == 0)
         yield first
 
 

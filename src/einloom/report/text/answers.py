@@ -11,7 +11,7 @@ from .results import bits
 from .table import columns, labelled
 
 if TYPE_CHECKING:
-    from ...codegen.run import Run
+    from ...codegen.run import MappingRun
     from ...oracle.simulate import Simulation
 
 _MARKS = {True: "ok  ", False: "FAIL", None: "note"}
@@ -48,7 +48,7 @@ def simulation(problem: Problem, done: Simulation, differences: Sequence[str]) -
     return "\n".join([*lines, ""])
 
 
-def program(problem: Problem, done: Run, differences: Sequence[str]) -> str:
+def program(problem: Problem, done: MappingRun, differences: Sequence[str]) -> str:
     """What a mapping's program computed and moved, and whether that is what NumPy and the price say."""
     sums: dict[tuple[str, str], dict[str, int]] = {}
     for (_, memory, tensor, action), count in done.counts.items():
