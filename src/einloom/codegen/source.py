@@ -176,7 +176,7 @@ class Writer:
                 head += [f"{pad}const long {start} = {from_ if even else f'least({from_}, {high})'};"]
                 to = f"{start} + {cut.tile}"
                 if even and cut.tile == 1:
-                    end = to
+                    end = f"({to})"
                 else:
                     head += [f"{pad}const long {end} = {to if even else f'least({to}, {high})'};"]
             ranges[cut.place], full[cut.place] = (start, end), cut.tile if even else None
