@@ -17,6 +17,7 @@ from einloom.codegen.functions import STAND_INS
 from einloom.codegen.run import MappingRun
 from einloom.codegen.source import CProgram
 from einloom.cost.evaluate import evaluate, legality
+from einloom.dataflows.rewrites import rewrite
 from einloom.errors import EinloomError, SpecError
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapping.text import parse_mapping
@@ -143,13 +144,39 @@ SHOWN_BY: dict[str, tuple[str, Iterable[int]]] = {  # the trees that show it; al
     "tolls are free on the way out": ("tolls", range(20)),
     "who writes to a link is charged there": ("links", range(20)),
     "clean values are written up": ("random", (110, 137, 152)),
-    "gaps are filled": ("drawn", (145,)),
+    "gaps are filled": ("gaps", ()),
+    "the hull is the last box": ("wide", range(60)),
 }
 
 
+MACHINE_OF_TWO = Machine("two", (Memory("DRAM"), Memory("GLB"), ComputeUnit("MAC", 1.0, 1.0)))
+GAPS = build_workload(  # two Einsums write every second element each
+    "gaps",
+    [
+        parse_einsum("T[2*v] = relu(A[v])", "even"),
+        parse_einsum("T[2*w+1] = neg(A[w])", "odd"),
+        parse_einsum("Z[x] = exp(T[x])"),
+    ],
+    {"v": 4, "w": 4, "x": 8},
+    bits=8,
+)
+BETWEEN = """
+store DRAM: A T Z
+split sequential:
+  - store GLB: T
+    for v in 4
+    compute even @ MAC
+  - store GLB: T
+    for w in 4
+    compute odd @ MAC
+  - for x in 8
+    compute Z @ MAC
+"""
+
+
 def trees_of(kind: str, seeds: Iterable[int]) -> Iterator[tuple[Workload, Machine, Mapping]]:
-    if kind == "drawn":
-        yield from (one for seed in seeds for one in problem_trees(seed))
+    if kind == "gaps":
+        yield GAPS, MACHINE_OF_TWO, parse_mapping(BETWEEN, GAPS, MACHINE_OF_TWO)
     else:
         yield from ((c.workload, c.machine, c.mapping) for _, c in legal(kind, seeds))
 
@@ -173,6 +200,8 @@ def test_a_mistake_is_noticed(mistake: str, monkeypatch: pytest.MonkeyPatch) -> 
             noticed = True
         if noticed:
             assert changed[-1], "the program does not have what is to be replaced"
+            monkeypatch.setattr(running, "program", honest)
+            assert wrong(*one) == ()
             return
     pytest.fail("nobody notices")
 
@@ -238,6 +267,107 @@ def test_online_softmax_is_refused() -> None:
     mapping = parse_mapping("store DRAM: A Z\nfor m in 2\nfor k in 2\ncompute Z @ MAC", workload, MACHINE)
     with pytest.raises(SpecError, match="no program for this mapping: not simulated: online softmax in Z"):
         running.program(workload, MACHINE, mapping)
+
+
+SOFTMAX = (
+    "A[h,m,l] = Q[h,m,k] * K[h,l,k]",
+    "B[h,m] = max[l] A[h,m,l]",
+    "C[h,m,l] = sub(A[h,m,l], B[h,m])",
+    "D[h,m,l] = exp(C[h,m,l])",
+    "E[h,m] = D[h,m,l]",
+    "F[h,m,l] = div(D[h,m,l], E[h,m])",
+    "G[h,m,n] = F[h,m,l] * V[h,l,n]",
+)
+TURNED = (  # keys first, values for all heads, results by column
+    "A[l,m,h] = K[k,l] * Q[m,h,k]",
+    "B[h,m] = max[l] A[l,m,h]",
+    "C[l,m,h] = sub(A[l,m,h], B[h,m])",
+    "D[l,m,h] = exp(C[l,m,h])",
+    "E[m,h] = D[l,m,h]",
+    "F[l,m,h] = div(D[l,m,h], E[m,h])",
+    "G[n,m,h] = F[l,m,h] * V[l,n]",
+)
+FUSED = """
+store DRAM: Q K V B G
+store GLB: B E G_sums
+split sequential:
+  - for l_t in 4
+    store GLB: Q K V A B_local B_running C D E_part B_change E_factor G_product
+    split sequential:
+      - for h in 2
+        for m in 2
+        for l_s in 2
+        for k in 2
+        compute A @ MAC
+      - for h in 2
+        for m in 2
+        for l_s in 2
+        compute B_local @ MAC
+      - for h in 2
+        for m in 2
+        compute B @ MAC
+      - for h in 2
+        for m in 2
+        compute B_running
+      - for h in 2
+        for m in 2
+        for l_s in 2
+        compute C @ MAC
+      - for h in 2
+        for m in 2
+        for l_s in 2
+        compute D @ MAC
+      - for h in 2
+        for m in 2
+        for l_s in 2
+        compute E_part @ MAC
+      - for h in 2
+        for m in 2
+        compute B_change @ MAC
+      - for h in 2
+        for m in 2
+        compute E_factor @ MAC
+      - for h in 2
+        for m in 2
+        compute E @ MAC
+      - for h in 2
+        for m in 2
+        for n in 2
+        for l_s in 2
+        compute G_product @ MAC
+      - for h in 2
+        for m in 2
+        for n in 2
+        compute G_sums @ MAC
+  - for h in 2
+    for m in 2
+    for n in 2
+    compute G @ MAC
+"""
+
+
+@pytest.mark.parametrize("einsums", [SOFTMAX, TURNED], ids=["usual", "turned"])
+def test_online_softmax_computes_attention(einsums: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles of keys, one after the other: maximum and sum are carried on, results rescaled. Without that it shows."""
+    sizes = {"h": 2, "m": 2, "l": 8, "k": 2, "n": 2}
+    plain = build_workload("attention", [parse_einsum(text) for text in einsums], sizes, bits=8)
+    tiled = rewrite(plain, "online_softmax", tiles=4)
+    tree = parse_mapping(FUSED, tiled, MACHINE_OF_TWO)
+    cost = evaluate(tiled, MACHINE_OF_TWO, tree)
+    done = running.run(tiled, MACHINE_OF_TWO, tree, cost)
+    assert done.correct and done.online and set(done.errors) == {"B", "G"}
+    assert wrong(tiled, MACHINE_OF_TWO, tree) == ()
+    honest = running.program
+    for right, instead in (
+        ("scale * h->value[n]", "h->value[n]"),
+        ("const double last = ", "const double last = 0; //"),
+        ("last - v1", "v0 - v1"),
+    ):
+        made = honest(tiled, MACHINE_OF_TWO, tree)
+        assert right in made.text
+        planted = replace(made, text=made.text.replace(right, instead))
+        monkeypatch.setattr(running, "program", lambda *_, planted=planted: planted)
+        assert not running.run(tiled, MACHINE_OF_TWO, tree, cost).correct
 
 
 def test_a_kept_program_runs_by_itself(tmp_path: Path) -> None:

@@ -5,12 +5,15 @@ It knows no mapping and no machine. Elements outside a declared shape are 0; a m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import mul
 
 import numpy as np
 
+from ..dataflows.casts import Cast, cast
+from ..dataflows.families import family
+from ..errors import SpecError
 from ..workload.einsum import Access, Einsum, Workload
 from .functions import Floats, Mask, in_numpy
 
@@ -25,8 +28,20 @@ def drawn(workload: Workload, seed: int) -> dict[str, Floats]:
     return {name: random.uniform(-1, 1, workload.tensor(name).shape) for name in names}
 
 
+def scans(workload: Workload) -> Cast | None:
+    """Who plays which role in an attention with online softmax; None for any other workload."""
+    try:
+        return cast(family("online-attention"), workload)
+    except SpecError:
+        return None
+
+
 def computed(workload: Workload, inputs: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Every tensor that an Einsum writes."""
+    """Every tensor that an Einsum writes; of an attention with online softmax those that are left at its end, with the
+    meaning of its scans."""
+    players = scans(workload)
+    if players is not None:
+        return _attention(workload, players, inputs)
     values, made = dict(inputs), dict[str, Floats]()
     for einsum in workload.einsums:
         tensor, result = einsum.output.tensor, _result(workload, einsum, values)
@@ -35,6 +50,41 @@ def computed(workload: Workload, inputs: Mapping[str, Floats]) -> dict[str, Floa
             result = np.where(touched(workload, einsum), result, before)
         made[tensor] = values[tensor] = result
     return made
+
+
+def _attention(workload: Workload, players: Cast, inputs: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Maximum, sum, products and result of attention over all keys at once, from its definition."""
+    einsum = {role: workload.einsum(name) for role, name in players.einsums.items()}
+    letter = dict(zip(players.family.variables, _LETTERS, strict=False))
+
+    def spelled(role: str, access: Access) -> str:
+        marks = {name: mark for mark, name in players.variables[role].items()}
+        return "".join(letter[marks[index.variables[0]]] for index in access.indices)
+
+    scores = _product(einsum["QK"], [inputs[access.tensor] for access in einsum["QK"].inputs])
+    ranks = spelled("QK", einsum["QK"].output)
+    keys = tuple(ranks.index(letter[mark]) for mark in ("t", "s"))
+    rows = "".join(rank for n, rank in enumerate(ranks) if n not in keys)
+    weights = np.exp(scores - scores.max(axis=keys, keepdims=True))
+    value = next(access for access in einsum["AV"].inputs if access.tensor in inputs)
+    ends = {role: spelled(role, einsum[role].output) for role in ("peak", "total", "rescale", "div")}
+    total = np.einsum(f"{ranks}->{rows}", weights)
+    mixed = f"{ranks},{spelled('AV', value)}->{ends['rescale']}"
+    sums = np.einsum(mixed, weights, inputs[value.tensor], optimize=True)
+    found = {
+        "peak": np.einsum(f"{rows}->{ends['peak']}", scores.max(axis=keys)),
+        "total": np.einsum(f"{rows}->{ends['total']}", total),
+        "rescale": sums,
+        "div": np.einsum(f"{ends['rescale']},{rows}->{ends['div']}", sums, 1 / total),
+    }
+    return {einsum[role].output.tensor: np.asarray(array) for role, array in found.items()}
+
+
+def _product(einsum: Einsum, operands: Sequence[Floats]) -> Floats:
+    """A product of simple accesses by `numpy.einsum`."""
+    letter = dict(zip(einsum.variables, _LETTERS, strict=False))
+    terms = ["".join(letter[i.variables[0]] for i in access.indices) for access in (*einsum.inputs, einsum.output)]
+    return np.asarray(np.einsum(f"{','.join(terms[:-1])}->{terms[-1]}", *operands, optimize=True))
 
 
 def touched(workload: Workload, einsum: Einsum) -> Mask:
@@ -51,11 +101,7 @@ def _result(workload: Workload, einsum: Einsum, values: Mapping[str, Floats]) ->
     simple = all(index.simple and not access.view for access in einsum.accesses for index in access.indices)
     simple = simple and einsum.output.tensor not in workload.parted
     if simple and einsum.kind != "map" and einsum.reduction != "max" and len(einsum.variables) < len(_LETTERS):
-        letter = dict(zip(einsum.variables, _LETTERS, strict=False))
-        terms = ["".join(letter[i.variables[0]] for i in access.indices) for access in einsum.inputs]
-        result = "".join(letter[i.variables[0]] for i in einsum.output.indices)
-        operands = [values[access.tensor] for access in einsum.inputs]
-        return np.asarray(np.einsum(f"{','.join(terms)}->{result}", *operands, optimize=True))
+        return _product(einsum, [values[access.tensor] for access in einsum.inputs])
     shape = workload.tensor(einsum.output.tensor).shape
     maximum = einsum.reduction == "max"
     found = np.full(int(np.prod(shape)), -np.inf if maximum else 0.0)

@@ -20,7 +20,7 @@ from ..machine.levels import Machine
 from ..mapping.tree import Mapping
 from ..oracle.compile import Compiler
 from ..workload.einsum import Workload
-from .expected import computed, drawn, touched
+from .expected import computed, drawn, scans, touched
 from .functions import STAND_INS, Floats, Mask
 from .source import CProgram, Key, Writer
 
@@ -39,8 +39,8 @@ class MappingRun:
 
     counts: (Einsum, memory or toll, tensor, ``read``, ``write``, ``down`` or ``up``) -> values moved, all instances and
     repeats. operations: per Einsum. errors: per output the largest difference to NumPy's, relative to its largest
-    value. reasons: what went wrong. stand_ins: functions that something else stands for. lines: of the program.
-    seconds: that it took.
+    value. reasons: what went wrong. stand_ins: functions that something else stands for. online: softmax in one pass
+    over tiles of keys, compared with that over all at once. lines: of the program. seconds: that it took.
     """
 
     counts: dict[Key, int] = field(default_factory=dict)
@@ -48,6 +48,7 @@ class MappingRun:
     errors: dict[str, float] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
+    online: bool = False
     compiler: str = ""
     lines: int = 0
     seconds: float = 0.0
@@ -68,7 +69,7 @@ def program(workload: Workload, machine: Machine, mapping: Mapping) -> CProgram:
     plan = Compiler(workload, machine, mapping).plan()
     if plan.reasons:
         raise SpecError(f"no program for this mapping: {'; '.join(dict.fromkeys(plan.reasons))}")
-    return Writer(workload, plan, mapping, machine.partial_sums == "once").program()
+    return Writer(workload, plan, mapping, machine.partial_sums == "once", scans(workload)).program()
 
 
 def run(
@@ -115,6 +116,7 @@ def run(
         errors=_errors(workload, found, computed(workload, inputs)),
         reasons=(f"{numbers[-1]:,} values were not where the tree says",) if numbers[-1] else (),
         stand_ins=tuple(one for one in STAND_INS if one in functions),
+        online=scans(workload) is not None,
         compiler=compiler,
         lines=asked.text.count("\n"),
         seconds=seconds,

@@ -304,9 +304,10 @@ static int read_value(int number, long lane, const long *at, double *value, long
     return read_view(number, lane, sites[number].ranks, sites[number].shape, at, value, counted);
 }
 
-/* Adds a value to its element; true if the instance has done so before: then it reads what it wrote. */
-static int add(int number, long lane, const long *at, double value, int none, unsigned char *begun, long place,
-               long *back, long *written) {
+/* Adds a value to its element, of which what is there counts `scale` times; true if the instance has done so before: then
+   it reads what it wrote. */
+static int add(int number, long lane, const long *at, double scale, double value, int none, unsigned char *begun,
+               long place, long *back, long *written) {
     Site *s = &sites[number];
     for (int r = 0; r < s->ranks; r++)
         if (at[r] < 0 || at[r] >= s->shape[r]) return -1; /* padding */
@@ -318,7 +319,7 @@ static int add(int number, long lane, const long *at, double value, int none, un
     *byte |= mask;
     if (again && back) ++*back;
     if (written) ++*written;
-    if (!none) h->value[n] = h->flags[n] & VALUE ? both(s, h->value[n], value) : value;
+    if (!none) h->value[n] = h->flags[n] & VALUE ? both(s, scale * h->value[n], value) : value;
     h->done[n] = (h->flags[n] & THERE ? h->done[n] : 0) + 1;
     h->flags[n] |= (unsigned char)(THERE | CHANGED | (none ? 0 : VALUE));
     return again;

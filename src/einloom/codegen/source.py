@@ -15,6 +15,7 @@ from itertools import count, product
 from math import prod
 
 from ..dataclass import dataclass
+from ..dataflows.casts import Cast
 from ..mapping.tree import Mapping, Nest, Split, lines
 from ..oracle.plan import (
     Expression,
@@ -33,6 +34,7 @@ from ..workload.einsum import Workload
 from .functions import in_c
 
 Key = tuple[str, str, str, str]  # Einsum, memory, tensor, read or write
+STEPS = ("running", "change")  # Einsums that read what the step before left
 RUNTIME, TABLES = "runtime.c", "/* tables */"
 COLUMNS = 24  # numbers in a line of a table
 
@@ -72,10 +74,14 @@ class _Here:
 
 
 class Writer:
-    """Writes the program of a plan. once: partial sums that are read back are not counted."""
+    """Writes the program of a plan. once: partial sums that are read back are not counted. scans: who plays which role
+    in an attention with online softmax, whose scans mean what `SCANS` says (dataflows/rewrites/online_softmax.py)."""
 
-    def __init__(self, workload: Workload, plan: Plan, mapping: Mapping, once: bool) -> None:
+    def __init__(self, workload: Workload, plan: Plan, mapping: Mapping, once: bool, scans: Cast | None) -> None:
         self.workload, self.plan, self.mapping, self.once = workload, plan, mapping, once
+        self.roles = {} if scans is None else {name: role for role, name in scans.einsums.items()}
+        self.tiles = {} if scans is None else {scans.einsums[role]: scans.variables[role]["t"] for role in STEPS}
+        self.states = 0 if scans is None else workload.tensor(scans.tensors["running"]).size
         self.number = {id(site): i for i, site in enumerate(plan.sites)}
         self.counters: dict[Key, int] = {}
         self.fresh = count()
@@ -252,7 +258,28 @@ class Writer:
         result = in_c(leaf.function, values) if leaf.kind == "map" else " * ".join(values)
         missing = " || ".join(f"!{name}_in" for name in dict.fromkeys(values)) if maximum else "0"
         yield f"{pad}operations[{list(self.workload.names).index(leaf.einsum)}]++;"
-        yield from self._added(leaf, result, missing or "0", here, leaf.output.tensor in names)
+        scale, role = "1", self.roles.get(leaf.einsum)
+        if role in ("running", "change"):
+            yield from self._last(leaf, here)
+        if role == "running":
+            yield f"{pad}running[now] = fmax(last, {values[0]});"
+            result = "running[now]"
+        elif role == "change":
+            result = f"last - {values[1]}"
+        elif role in ("total", "rescale"):
+            scale, result = values
+        yield from self._added(leaf, scale, result, missing or "0", here, leaf.output.tensor in names)
+
+    def _last(self, leaf: LeafPlan, here: _Here) -> Iterator[str]:
+        """The running maximum before this tile of keys; ``now``: the place of that after it."""
+        shape = self._shape(leaf.output.site)
+        at = [_position(e, here) for e in leaf.output.expressions]
+        tiles = self.workload.einsum(leaf.einsum).output.rank_of(self.tiles[leaf.einsum])
+        assert tiles is not None
+        place = reduce(lambda text, one: f"({text}) * {one[1]} + {one[0]}", zip(at[1:], shape[1:], strict=True), at[0])
+        yield f"{here.indent}const long now = {place};"
+        before = f"running[now - {prod(shape[tiles + 1 :])}]"
+        yield f"{here.indent}const double last = {at[tiles]} ? {before} : -INFINITY;"
 
     def _operand(self, leaf: LeafPlan, operand: Operand, name: str, here: _Here, told: bool) -> Iterator[str]:
         """The value of an operand, 0 outside the declared shape, counted where it is read. told: its presence, too."""
@@ -273,9 +300,9 @@ class Writer:
             for way, coordinates in (("down", gate.down), ("up", gate.up)):
                 yield from self._passed(leaf, gate, way, coordinates, here, f"if ({name}_in) ")
 
-    def _added(self, leaf: LeafPlan, value: str, none: str, here: _Here, read: bool) -> Iterator[str]:
-        """Adds a value to the innermost store; a partial sum is read before, but the first. read: the operation has
-        read the element already."""
+    def _added(self, leaf: LeafPlan, scale: str, value: str, none: str, here: _Here, read: bool) -> Iterator[str]:
+        """Adds a value to the innermost store; a partial sum is read before, but the first, and counts `scale` times.
+        read: the operation has read the element already."""
         output, pad = leaf.output, here.indent
         seen = f"begun{len(self.bits)}"
         size = prod(self._shape(output.site)) * prod(n for _, n in here.spatial)
@@ -289,7 +316,7 @@ class Writer:
         at = ", ".join(_position(e, here) for e in output.expressions) or "0"
         where = f"{self.number[id(output.site)]}, {_mixed(here.spatial[: output.site.depth])}, (const long[]){{{at}}}"
         again = "const int again = " if output.gates else ""
-        call = f"add({where}, {value}, {none}, {seen}, {_mixed(here.spatial)}, {back}, {written})"
+        call = f"add({where}, {scale}, {value}, {none}, {seen}, {_mixed(here.spatial)}, {back}, {written})"
         yield f"{pad}{again}{call}; /* {_plain(output.tensor)} */"
         for gate in output.gates:
             yield from self._passed(leaf, gate, "up", gate.up, here, "if (again >= 0) ")
@@ -323,7 +350,8 @@ class Writer:
             needed = "NULL"
             if site.needed.of is not None:
                 needed = f"needed{number}"
-                yield _table("int", needed, (site.needed.at(e) for e in product(*map(range, shape))))
+                own = self.workload.tensor(site.tensor).shape  # in the order of a view's elements, too
+                yield _table("int", needed, (site.needed.at(e) for e in product(*map(range, own))))
             yield from self.tables
             self.tables.clear()
             for way, tolls in ways.items():
@@ -351,6 +379,9 @@ class Writer:
         yield f"static double *inputs[{len(self.inputs) + 1}], *results[{len(self.results) + 1}];"
         yield f"static unsigned char *finished[{len(self.results) + 1}];"
         yield from (f"static unsigned char *{name};" for name, _ in self.bits)
+        if self.states:
+            yield f"static double running[{self.states}]; /* the maximum after each tile of keys */"
+            self.bytes += 8 * self.states
 
     def _tolls(self, site: Site, way: str) -> Iterator[str]:
         """The tolls that a site's values pass one way, and who counts there."""

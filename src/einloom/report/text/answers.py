@@ -65,6 +65,7 @@ def program(problem: Problem, done: MappingRun, differences: Sequence[str]) -> s
         f"in {done.seconds:.2f} s"
     )
     text += [f"  {name} has no meaning value by value; x / (1 + |x|) stands for it" for name in done.stand_ins]
+    text += ["  online softmax: compared with attention over all keys at once"] * done.online
     text += [f"  {reason}" for reason in done.reasons]
     text += [f"  {difference}" for difference in differences]
     worst = max(done.errors.values(), default=0.0)
