@@ -260,6 +260,12 @@ def test_what_is_too_large_is_refused_before_it_runs(monkeypatch: pytest.MonkeyP
     refused(SpecError, "the program would take 0 MiB")
 
 
+def test_a_seed_below_zero_is_refused() -> None:
+    workload, mapping = matmul()
+    with pytest.raises(SpecError, match="seed: at least 0, not -1"):
+        running.run(workload, MACHINE, mapping, evaluate(workload, MACHINE, mapping), seed=-1)
+
+
 def test_online_softmax_is_refused() -> None:
     workload = build_workload(
         "w", [parse_einsum("Z[m] = A[m,k]", reduction="online_softmax")], {"m": 2, "k": 2}, bits=8

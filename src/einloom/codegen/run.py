@@ -87,6 +87,8 @@ def run(
     program and its files. said: hears what is going on if it takes more than a second. Raises SpecError if there is no
     program, no compiler, or the program is too large; EinloomError if the compiler or the program fails.
     """
+    if seed < 0:
+        raise SpecError(f"seed: at least 0, not {seed}")
     asked, compiler = program(workload, machine, mapping), _compiler()
     steps = _steps(workload, cost)
     tell = said if steps > A_SECOND else str
@@ -129,8 +131,8 @@ def _steps(workload: Workload, cost: Cost) -> int:
     steps += sum(a.count for a in cost.actions if a.tensor is not None and a.action != "compute") // workload.repeat
     if steps > LIMIT:
         raise SpecError(
-            f"the mapping of {workload.name} takes {steps:,} operations and moves, and {LIMIT:,} are run at most",
-            suggestion="the same workload with smaller sizes",
+            f"the mapping of {workload.name} takes {steps:,} operations and moves, and {LIMIT:,} are run at most; "
+            "take smaller sizes"
         )
     return steps
 
@@ -146,7 +148,9 @@ def _write(folder: Path, asked: CProgram, inputs: dict[str, Floats]) -> None:
     """The program and its inputs. Raises EinloomError if there is no room for them."""
     try:
         (folder / "mapping.c").write_text(asked.text, encoding="utf-8")
-        (folder / "inputs.bin").write_bytes(b"".join(inputs[name].tobytes() for name in asked.inputs))
+        with (folder / "inputs.bin").open("wb") as file:
+            for name in asked.inputs:
+                file.write(np.ascontiguousarray(inputs[name]).data)
     except OSError as error:
         raise EinloomError(f"{folder}: cannot write the program of the mapping: {error.strerror or error}") from error
 
