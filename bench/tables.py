@@ -358,9 +358,7 @@ TABLES: tuple[MeasuredTable, ...] = (
         render=known_optima.table,
     ),
     MeasuredTable("speeds", "docs/mappers.md", "speeds.csv", "python -m bench.speeds --skeletons 10", speeds.COLUMNS),
-    MeasuredTable(
-        "programs", "docs/running.md", "programs.csv", "python -m bench.programs", render=programs.table
-    ),
+    MeasuredTable("programs", "docs/running.md", "programs.csv", "python -m bench.programs", render=programs.table),
     MeasuredTable("relaxed", "docs/mappers.md", "relaxed.csv", "python -m bench.relaxed", relaxed.COLUMNS),
     MeasuredTable(
         "auto", "docs/mappers.md", "auto.csv", "python -m bench.auto --again --first-seed 100", render=auto.table

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
+from compilers import COMPILER
 from einloom.cli import main
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -66,6 +67,8 @@ def play(text: str, folder: Path) -> int:
         if language == "console":
             for part in re.split(r"^\$ ", content, flags=re.MULTILINE)[1:]:
                 command, _, wanted = part.partition("\n")
+                if command.startswith("einloom run ") and not COMPILER:
+                    continue
                 code, printed = run(command)
                 assert code == promised_exit(command), f"{command} ended with exit code {code}:\n{printed}"
                 if wanted.strip():

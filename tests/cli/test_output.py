@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
+from compilers import COMPILER, needs_compiler
 from einloom.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +26,7 @@ WRITERS = (
     ("map", TINY, "simple", "-o", "OUT"),
     ("evaluate", "r.json", "--json", "OUT"),
     ("simulate", "r.json", "--json", "OUT"),
-    ("run", "r.json", "--json", "OUT"),
+    *([("run", "r.json", "--json", "OUT")] if COMPILER else []),
     ("verify", "--quick", "r.json", "--json", "OUT"),
     ("show", "r.json", "--json", "OUT"),
     ("report", "r.json", "-o", "OUT"),
@@ -81,6 +82,7 @@ def test_a_full_disk_takes_nothing_away(words: tuple[str, ...], folder: Path) ->
     assert done.stdout.splitlines()[:3] == shown.splitlines()[:3]
 
 
+@needs_compiler
 def test_no_room_for_a_program_is_said(folder: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))

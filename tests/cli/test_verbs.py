@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
+from compilers import COMPILER
 from einloom.cli import main
 from einloom.report.text import nests
 from einloom.report.text import results as text
@@ -59,8 +60,9 @@ def test_map_writes_what_it_prints(tmp_path: Path) -> None:
     assert "1736 J" in run("evaluate", TINY, SMALL_BUFFER, path)
     assert "1736 J" in run("evaluate", path)
     assert "counts agree" in run("simulate", path)
-    assert "counts as priced" in run("run", path, "--keep", tmp_path / "program")
-    assert (tmp_path / "program" / "mapping.c").read_text(encoding="utf-8").endswith("compute Z @ MAC\n*/\n")
+    if COMPILER:
+        assert "counts as priced" in run("run", path, "--keep", tmp_path / "program")
+        assert (tmp_path / "program" / "mapping.c").read_text(encoding="utf-8").endswith("compute Z @ MAC\n*/\n")
     assert "verified" in run("verify", path)
     assert "verified" in run("verify", "--quick", path)
 
@@ -68,7 +70,7 @@ def test_map_writes_what_it_prints(tmp_path: Path) -> None:
 def test_json_on_standard_output_is_all_there_is(tmp_path: Path) -> None:
     mapping = tmp_path / "m.txt"
     mapping.write_text(PLAIN, encoding="utf-8")
-    for verb in ("evaluate", "simulate", "run"):
+    for verb in ("evaluate", "simulate", *(["run"] if COMPILER else [])):
         json.loads(run(verb, TINY, "simple", mapping, "--json", "-"))
     assert json.loads(run("zoo", "--json", "-")).keys() == {"workloads", "machines", "dataflows"}
     assert json.loads(run("zoo", "simple", "--json", "-"))["schema"] == "machine/1"
@@ -148,7 +150,7 @@ def test_python_and_command_line_agree(saved: Path) -> None:
     assert found.certificate.gap == 0
     assert el.evaluate(read).energy == read.energy
     assert el.simulate(read).ok
-    assert el.run(read).ok
+    assert not COMPILER or el.run(read).ok
     assert el.verify(saved).ok
     assert "gpt3_6_7b" in dir(el.zoo)
     with pytest.raises(AttributeError, match="did you mean"):

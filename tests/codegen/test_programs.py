@@ -3,7 +3,6 @@ and a mistake in what they are made of is noticed."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from random import Random
 
 import pytest
 
+from compilers import needs_compiler
 from concurrent_trees import concurrent_case, linked_case
 from einloom.codegen import run as running
 from einloom.codegen.functions import STAND_INS
@@ -32,7 +32,7 @@ from test_tolls import tolled
 from trees import Case, random_case
 from wide_trees import wide_case, wide_concurrent_case
 
-pytestmark = pytest.mark.skipif(not any(map(shutil.which, running.COMPILERS)), reason="no C compiler is installed")
+pytestmark = needs_compiler
 
 
 def tolled_case(seed: int) -> Case:
