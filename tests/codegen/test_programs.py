@@ -293,62 +293,37 @@ TURNED = (  # keys first, values for all heads, results by column
     "F[l,m,h] = div(D[l,m,h], E[m,h])",
     "G[n,m,h] = F[l,m,h] * V[l,n]",
 )
-FUSED = """
+STEPS = {  # Einsums below a tile of keys -> the loops of each
+    "A": "h m l_s k",
+    "B_local": "h m l_s",
+    "B": "h m",
+    "B_running": "h m",
+    "C": "h m l_s",
+    "D": "h m l_s",
+    "E_part": "h m l_s",
+    "B_change": "h m",
+    "E_factor": "h m",
+    "E": "h m",
+    "G_product": "h m n l_s",
+    "G_sums": "h m n",
+}
+
+
+def branch(einsum: str, loops: str, pad: str) -> str:
+    unit = "" if einsum == "B_running" else " @ MAC"
+    lines = [*(f"for {v} in 2" for v in loops.split()), f"compute {einsum}{unit}"]
+    return "\n".join(f"{pad}{'- ' if n == 0 else '  '}{line}" for n, line in enumerate(lines))
+
+
+FUSED = f"""
 store DRAM: Q K V B G
 store GLB: B E G_sums
 split sequential:
   - for l_t in 4
     store GLB: Q K V A B_local B_running C D E_part B_change E_factor G_product
     split sequential:
-      - for h in 2
-        for m in 2
-        for l_s in 2
-        for k in 2
-        compute A @ MAC
-      - for h in 2
-        for m in 2
-        for l_s in 2
-        compute B_local @ MAC
-      - for h in 2
-        for m in 2
-        compute B @ MAC
-      - for h in 2
-        for m in 2
-        compute B_running
-      - for h in 2
-        for m in 2
-        for l_s in 2
-        compute C @ MAC
-      - for h in 2
-        for m in 2
-        for l_s in 2
-        compute D @ MAC
-      - for h in 2
-        for m in 2
-        for l_s in 2
-        compute E_part @ MAC
-      - for h in 2
-        for m in 2
-        compute B_change @ MAC
-      - for h in 2
-        for m in 2
-        compute E_factor @ MAC
-      - for h in 2
-        for m in 2
-        compute E @ MAC
-      - for h in 2
-        for m in 2
-        for n in 2
-        for l_s in 2
-        compute G_product @ MAC
-      - for h in 2
-        for m in 2
-        for n in 2
-        compute G_sums @ MAC
-  - for h in 2
-    for m in 2
-    for n in 2
-    compute G @ MAC
+{chr(10).join(branch(einsum, loops, "      ") for einsum, loops in STEPS.items())}
+{branch("G", "h m n", "  ")}
 """
 
 

@@ -1,8 +1,9 @@
 /* What every program of a mapping shares: stores that hold boxes of tensors, and the values that move between them.
 
    A store visits one box after the other. What the new box does not keep leaves, from the inside out: changed values
-   go up to the next store of the tensor. What it does not have yet is read from there. Every value that moves is counted.
-   A partial sum that is read back leaves the store above, so the parts of an element add up to it, each part once. */
+   go up to the next store of the tensor. What it does not have yet is read from there. Every value that moves is
+   counted. A partial sum that is read back leaves the store above, so the parts of an element add up to it, each part
+   once. */
 
 #include <math.h>
 #include <stdint.h>
@@ -10,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN = 1, THERE = 2, VALUE = 4, CHANGED = 8 }; /* in the tile; a result or a part is there; it has a value; changed */
+/* An element is in the tile; a result or a part of one is there; it has a value; it was changed. */
+enum { IN = 1, THERE = 2, VALUE = 4, CHANGED = 8 };
 
 typedef struct { /* what one instance of a store holds: a box, of which `count` elements are in its tile */
     long low[RANKS], high[RANKS], cells, count, outer;
@@ -285,7 +287,8 @@ static void close_store(int number, long lane) {
 }
 
 /* The value of one element, of a tensor under ranks of that shape; false if it is padding. */
-static int read_view(int number, long lane, int ranks, const long *shape, const long *at, double *value, long *counted) {
+static int read_view(int number, long lane, int ranks, const long *shape, const long *at, double *value,
+                     long *counted) {
     Site *s = &sites[number];
     long there[RANKS];
     *value = 0;
@@ -295,7 +298,8 @@ static int read_view(int number, long lane, int ranks, const long *shape, const 
     Held *h = &s->held[lane];
     long n = offset(s, h, there);
     if (counted) ++*counted;
-    if (n < 0 || !(h->flags[n] & THERE) || h->done[n] != needed(s, there)) failed("an operation reads what is not there", s);
+    if (n < 0 || !(h->flags[n] & THERE) || h->done[n] != needed(s, there))
+        failed("an operation reads what is not there", s);
     else if (h->flags[n] & VALUE) *value = h->value[n];
     return 1;
 }
@@ -304,8 +308,8 @@ static int read_value(int number, long lane, const long *at, double *value, long
     return read_view(number, lane, sites[number].ranks, sites[number].shape, at, value, counted);
 }
 
-/* Adds a value to its element, of which what is there counts `scale` times; true if the instance has done so before: then
-   it reads what it wrote. */
+/* Adds a value to its element, of which what is there counts `scale` times; true if the instance has done so before:
+   then it reads what it wrote. */
 static int add(int number, long lane, const long *at, double scale, double value, int none, unsigned char *begun,
                long place, long *back, long *written) {
     Site *s = &sites[number];
