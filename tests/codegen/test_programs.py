@@ -382,6 +382,17 @@ def test_names_from_a_file_stay_words(monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.counts["Z", name, "A", "read"] == 64
 
 
+def test_seventy_einsums_with_uneven_tiles() -> None:
+    """More Einsums than a word has bits, in the last iteration of whose loop some of a tile is missing."""
+    count, machine = 70, Machine("one", (Memory("DRAM"), Memory("GLB"), ComputeUnit("MAC", 1.0, 1.0)))
+    einsums = [parse_einsum(f"T{i + 1}[m] = relu(T{i}[m])") for i in range(count)]
+    workload = build_workload("long", einsums, {"m": 5}, bits=8)
+    kept = " ".join(f"T{i}" for i in range(1, count))
+    branches = "\n".join(f"  - for m in 3\n    compute T{i + 1} @ MAC" for i in range(count))
+    tree = f"store DRAM: T0 T{count}\nfor m in 2 tile 3\nstore GLB: {kept}\nsplit sequential:\n{branches}"
+    assert wrong(workload, machine, parse_mapping(tree, workload, machine)) == ()
+
+
 def test_a_large_mapping_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "A_SECOND", 100)
     workload, mapping = matmul()

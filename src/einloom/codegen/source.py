@@ -25,6 +25,7 @@ from ..oracle.plan import (
     Need,
     NestPlan,
     Operand,
+    PlaceCut,
     Plan,
     Site,
     SplitPlan,
@@ -54,19 +55,20 @@ class CProgram:
 @dataclass(frozen=True)
 class _Here:
     """Where a node stands. ranges: the C expressions of the two ends of every place. full: how long the range of a
-    place is, always; None if that depends. temporal: names and trips of the loops above. spatial: likewise. dead: the
-    name of the set of Einsums without work; None if all have some."""
+    place is, always; None if that depends. temporal: names and trips of the loops above. spatial: likewise. idle: of
+    each Einsum that may be without work, by its bit, the name of what is true then."""
 
     ranges: tuple[tuple[str, str], ...]
     full: tuple[int | None, ...]
     temporal: tuple[tuple[str, int], ...] = ()
     spatial: tuple[tuple[str, int], ...] = ()
-    dead: str | None = None
+    idle: tuple[tuple[int, str], ...] = ()
     depth: int = 1
 
-    def working(self, mask: int) -> str | None:
-        """A condition: one of these Einsums has work. None if that is known."""
-        return None if self.dead is None else f"{mask}UL & ~{self.dead}"
+    def all_idle(self, mask: int) -> str | None:
+        """A condition: none of these Einsums has work. None if that cannot be."""
+        names = [name for bit, name in self.idle if bit & mask]
+        return " && ".join(names) if len(names) == mask.bit_count() else None
 
     @property
     def indent(self) -> str:
@@ -146,8 +148,8 @@ class Writer:
                 yield from self._leaf(node, here)
             elif isinstance(line, Split):
                 for i, (branch, below) in enumerate(zip(node.branches, line.branches, strict=True)):
-                    when = here.working(branch.mask)
-                    yield f"{here.indent}{'' if when is None else f'if ({when}) '}{{"
+                    without = here.all_idle(branch.mask)
+                    yield f"{here.indent}{'' if without is None else f'if (!({without})) '}{{"
                     inner = replace(here, depth=here.depth + 1)
                     yield from self._nest(branch, below, inner)
                     yield from self._closed(node.handed[i] if node.concurrent else branch.tops, inner)
@@ -160,7 +162,7 @@ class Writer:
         n = next(self.fresh)
         i, pad = f"i{n}", here.indent + "    "
         head = [f"{here.indent}for (long {i} = 0; {i} < {loop.trips}; {i}++) {{"]
-        ranges, full, empty = list(here.ranges), list(here.full), list[str]()
+        ranges, full, idle = list(here.ranges), list(here.full), dict(here.idle)
         for cut in loop.cuts:
             low, high = here.ranges[cut.place]
             start, end = (f"{self.bases[cut.place]}_{n}_{word}" for word in ("from", "to"))
@@ -169,7 +171,7 @@ class Writer:
                 guide = cut.needs[0].place  # as the last consumer: what it takes is what is made
                 ranges[cut.place], full[cut.place] = ranges[guide], full[guide]
                 if full[guide] is None:
-                    empty.append(f"({ranges[guide][0]} >= {ranges[guide][1]} ? {cut.einsum_bit}UL : 0)")
+                    head.append(self._idle(cut, ranges[guide], idle, n, pad))
                 continue
             if cut.needs:
                 ends, starts = (
@@ -187,18 +189,22 @@ class Writer:
                     head += [f"{pad}const long {end} = {to if even else f'least({to}, {high})'};"]
             ranges[cut.place], full[cut.place] = (start, end), cut.tile if even else None
             if not even:
-                empty.append(f"({start} >= {end} ? {cut.einsum_bit}UL : 0)")
-        dead = here.dead
-        if empty:
-            dead = f"dead{n}"
-            head.append(
-                f"{pad}const unsigned long {dead} = {' | '.join([*([here.dead] if here.dead else []), *empty])};"
-            )
-            head.append(f"{pad}if (!({loop.mask}UL & ~{dead})) continue;")
+                head.append(self._idle(cut, (start, end), idle, n, pad))
         mine = ((i, loop.trips),)
         temporal = here.temporal + (mine if loop.axis is None else ())
         spatial = here.spatial + (mine if loop.axis is not None else ())
-        return head, _Here(tuple(ranges), tuple(full), temporal, spatial, dead, here.depth + 1)
+        below = _Here(tuple(ranges), tuple(full), temporal, spatial, tuple(idle.items()), here.depth + 1)
+        if below.idle != here.idle and (without := below.all_idle(loop.mask)) is not None:
+            head.append(f"{pad}if ({without}) continue;")
+        return head, below
+
+    @staticmethod
+    def _idle(cut: PlaceCut, ends: tuple[str, str], idle: dict[int, str], n: int, pad: str) -> str:
+        """Says whether an Einsum has work in an iteration, which it enters in `idle`."""
+        before = idle.get(cut.einsum_bit)
+        name = idle[cut.einsum_bit] = f"idle{n}_{cut.einsum_bit.bit_length() - 1}"
+        either = "" if before is None else f"{before} || "
+        return f"{pad}const int {name} = {either}{ends[0]} >= {ends[1]};"
 
     def _visit(self, site: Site, here: _Here) -> Iterator[str]:
         """A store takes the hull of what the Einsums with work below it need."""
@@ -206,7 +212,8 @@ class Writer:
         yield f"{pad}begin_tile({self.number[id(site)]}); /* {_plain(site.tensor)} in {_plain(site.memory)} */"
         for name, bit, expressions in site.users:
             ends = [_interval(expression, here) for expression in expressions] or [("0", "1")]
-            when = [] if here.dead is None else [f"!({here.dead} & {bit}UL)"]
+            idle = dict(here.idle).get(bit)
+            when = [] if idle is None else [f"!{idle}"]
             if site.all is not None:  # the ranks of a view are other ranks; whether anything is needed they say
                 when += [f"{low} < {high}" for low, high in map(_cut, expressions, ends)]
                 own = [None if side is None else (str(side[0]), str(side[1])) for side in site.all]
@@ -214,7 +221,7 @@ class Writer:
             box = ", ".join(f"{{{low}, {high}}}" for low, high in ends)
             condition = f"if ({' && '.join(when)}) " if when else ""
             if site.all is not None:
-                yield f"{pad}tile.work |= {when[0] if here.dead is not None else '1'};"
+                yield f"{pad}tile.work |= {'1' if idle is None else f'!{idle}'};"
             yield f"{pad}{condition}reach((const long[][2]){{{box}}}); /* {_plain(name)} */"
         if site.written_alone:
             yield from self._marks(site, here, pad)
