@@ -33,6 +33,9 @@ PROBLEMS: tuple[tuple[str, str, dict[str, str]], ...] = (  # workload, machine, 
     ("conv-chain:h=15,w=15", "nvdla", {"space": "ragged"}),
     ("gpt2-124m:layers=1,tokens=1,cached=64,decode=true", "tpu-v4i-vector", {}),
     ("mamba-130m:layers=1", "ffm-edge-vector", {}),
+    ("resnet18:image=32,width=16", "two-level", {}),
+    ("vgg16:image=32,width=8", "nvdla", {}),
+    ("bert-base:layers=2,tokens=16", "ffm-edge-vector", {}),
     ("gpt3-6.7b:batch=1,tokens=16", "ffm-edge", {}),
 )
 COLUMNS = (
