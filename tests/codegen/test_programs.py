@@ -128,7 +128,10 @@ MISTAKES = {  # what is wrong -> text of the program, and what stands there inst
     "a partial sum is not read before the next is added": ("if (again && back) ++*back;", ""),
     "tolls are free on the way in": ("s->down[k].first[lane]", "0"),
     "tolls are free on the way out": ("s->up[k].first[lane]", "0"),
-    "padding is read": ("if (at[r] < 0 || at[r] >= shape[r]) return 0;", "if (counted) ++*counted;"),
+    "padding counts as read": (
+        "if (padding(s->ranks, s->shape, at)) return 0;",
+        "if (padding(s->ranks, s->shape, at)) { if (counted) ++*counted; return 0; }",
+    ),
     "tiles are cut short": ("high = least(box[r][1], s->shape[r])", "high = least(box[r][1] - (r > 0), s->shape[r])"),
     "the hull is the last box": ("tile.some ? most(tile.high[r], high) : high", "high"),
     "an uneven tile is full": ("return a < b ? a : b;", "return a;"),

@@ -25,7 +25,7 @@ from .functions import STAND_INS, Floats, Mask
 from .source import CProgram, Key, Writer
 
 COMPILERS = ("cc", "gcc", "clang")
-FLAGS = ("-std=c99", "-O2")
+FLAGS = ("-std=c99", "-O3")
 LIMIT = 20_000_000_000  # operations and moves together
 A_SECOND = 70_000_000  # of these, about, on one core
 MEMORY = 8 << 30  # bytes of a program's stores

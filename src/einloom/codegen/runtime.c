@@ -91,6 +91,13 @@ static void at_place(const Site *s, long n, long *at) { /* the element of a site
     }
 }
 
+/* An element of one site as another one of the same tensor has it, which may have it under other ranks. */
+static void as_in(const Site *of, const Site *s, const long *at, long *there) {
+    if (of == s || (of->ranks == s->ranks && !memcmp(of->shape, s->shape, s->ranks * sizeof *at)))
+        memcpy(there, at, s->ranks * sizeof *at);
+    else at_place(of, flat(s, at), there);
+}
+
 static int next(int ranks, const long *low, const long *high, long *at) { /* the element after `at` of a box */
     for (int r = ranks - 1; r >= 0; r--) {
         if (++at[r] < high[r]) return 1;
@@ -121,7 +128,7 @@ static void hand_up(Site *s, long lane, const long *at, double value, long done,
     Site *p = &sites[s->parent];
     Held *h = &p->held[lane / s->inner];
     long up[RANKS];
-    at_place(p, flat(s, at), up); /* the parent may have the tensor under other ranks */
+    as_in(p, s, at, up);
     long n = offset(p, h, up);
     if (n < 0) { failed("a value leaves it that is not in the store above", s); return; }
     if (flags & VALUE) h->value[n] = h->flags[n] & VALUE ? both(s, h->value[n], value) : value;
@@ -173,7 +180,7 @@ static void keep(const Site *of, const long *low, const long *high, Site *s, lon
     memcpy(at, h->low, s->ranks * sizeof *at);
     do {
         if (h->flags[n] & IN) {
-            at_place(of, flat(s, at), there);
+            as_in(of, s, at, there);
             if (!inside(of->ranks, low, high, there)) {
                 leave(s, lane, at, h->value[n], h->done[n], h->flags[n]);
                 h->flags[n] = 0;
@@ -203,7 +210,7 @@ static void fill(Site *s, long lane, Held *h, long n, const long *at) {
     Site *p = &sites[s->parent];
     Held *above = &p->held[lane / s->inner];
     long up[RANKS];
-    at_place(p, flat(s, at), up);
+    as_in(p, s, at, up);
     long m = offset(p, above, up);
     int there = m >= 0 && above->flags[m] & THERE, complete = there && above->done[m] == needed(s, at);
     int before = s->produced ? was_seen(s, lane, at) : 1;
@@ -250,7 +257,7 @@ static void reach(const long box[][2]) { /* one Einsum more; per rank from where
     tile.some = 1;
 }
 
-static void mark(int rank, long at) {
+static inline void mark(int rank, long at) {
     if (!tile.marks[rank]) tile.marks[rank] = room(tile.high[rank] - tile.low[rank], 1);
     if (at >= tile.low[rank] && at < tile.high[rank]) tile.marks[rank][at - tile.low[rank]] = 1;
 }
@@ -286,26 +293,39 @@ static void close_store(int number, long lane) {
     sites[number].held[lane].outer = -1;
 }
 
-/* The value of one element, of a tensor under ranks of that shape; false if it is padding. */
-static int read_view(int number, long lane, int ranks, const long *shape, const long *at, double *value,
-                     long *counted) {
-    Site *s = &sites[number];
-    long there[RANKS];
-    *value = 0;
+static int padding(int ranks, const long *shape, const long *at) {
     for (int r = 0; r < ranks; r++)
-        if (at[r] < 0 || at[r] >= shape[r]) return 0;
-    at_place(s, place_of(ranks, shape, at), there);
+        if (at[r] < 0 || at[r] >= shape[r]) return 1;
+    return 0;
+}
+
+static void read_here(Site *s, long lane, const long *at, double *value, long *counted) {
     Held *h = &s->held[lane];
-    long n = offset(s, h, there);
+    long n = offset(s, h, at);
     if (counted) ++*counted;
-    if (n < 0 || !(h->flags[n] & THERE) || h->done[n] != needed(s, there))
+    if (n < 0 || !(h->flags[n] & THERE) || h->done[n] != needed(s, at))
         failed("an operation reads what is not there", s);
     else if (h->flags[n] & VALUE) *value = h->value[n];
+}
+
+static inline int read_value(int number, long lane, const long *at, double *value, long *counted) { /* false: padding */
+    Site *s = &sites[number];
+    *value = 0;
+    if (padding(s->ranks, s->shape, at)) return 0;
+    read_here(s, lane, at, value, counted);
     return 1;
 }
 
-static int read_value(int number, long lane, const long *at, double *value, long *counted) {
-    return read_view(number, lane, sites[number].ranks, sites[number].shape, at, value, counted);
+/* The same of a tensor under ranks of another shape. */
+static inline int read_view(int number, long lane, int ranks, const long *shape, const long *at, double *value,
+                            long *counted) {
+    Site *s = &sites[number];
+    long there[RANKS];
+    *value = 0;
+    if (padding(ranks, shape, at)) return 0;
+    at_place(s, place_of(ranks, shape, at), there);
+    read_here(s, lane, there, value, counted);
+    return 1;
 }
 
 /* Adds a value to its element, of which what is there counts `scale` times; true if the instance has done so before:
@@ -313,8 +333,7 @@ static int read_value(int number, long lane, const long *at, double *value, long
 static int add(int number, long lane, const long *at, double scale, double value, int none, unsigned char *begun,
                long place, long *back, long *written) {
     Site *s = &sites[number];
-    for (int r = 0; r < s->ranks; r++)
-        if (at[r] < 0 || at[r] >= s->shape[r]) return -1; /* padding */
+    if (padding(s->ranks, s->shape, at)) return -1;
     Held *h = &s->held[lane];
     long n = offset(s, h, at), bit = place * s->elements + flat(s, at);
     if (n < 0) { failed("an operation writes outside its tile", s); return -1; }

@@ -107,7 +107,7 @@ class Writer:
         ranks = max([1, *views, *(len(self._shape(site)) for site in self.plan.sites)])
         parts = [
             f"/* The program of a mapping of {_plain(self.workload.name)}, which stands at the end of this file.",
-            "   `cc -std=c99 -O2 mapping.c -lm && ./a.out` reads inputs.bin, writes results.bin and prints moves. */",
+            "   `cc -std=c99 -O3 mapping.c -lm && ./a.out` reads inputs.bin, writes results.bin and prints moves. */",
             f"#define RANKS {ranks}",
             f"#define ONCE {int(self.once)}",
             before + tables + after,
