@@ -435,7 +435,8 @@ def simulate(
     points = sum(prod(cascade.extents[variable] for variable in one.variables) for one in cascade.einsums)
     if points > SIMULATED_POINTS:
         raise SpecError(
-            f"{asked.workload.name} has {points:,} points; simulate executes at most {SIMULATED_POINTS:,} one by one"
+            f"{asked.workload.name} has {points:,} points; simulate executes at most {SIMULATED_POINTS:,} one by one, "
+            "run more of them, as a program"
         )
     cost = _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
     simulation = execute(asked.workload, asked.machine, tree, seed)

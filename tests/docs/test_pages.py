@@ -18,6 +18,7 @@ from pages import DOCS, FLAGS, play
 PLAYED = (
     "getting-started.md",
     "tutorial.md",
+    "running.md",
     "how-to/my-chip.md",
     "how-to/my-model.md",
     "how-to/my-dataflow.md",
