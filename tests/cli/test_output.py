@@ -91,7 +91,7 @@ def test_no_room_for_a_program_is_said(folder: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert done.exit_code == 2 and done.stdout == ""
-    assert done.stderr.endswith(": cannot write the program of the mapping: File too large\n")
+    assert done.stderr.endswith("mapping.c: cannot write the file: File too large\n")
 
 
 def test_every_file_is_tried(folder: Path) -> None:

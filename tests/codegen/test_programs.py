@@ -357,7 +357,8 @@ def test_online_softmax_computes_attention(einsums: tuple[str, ...], monkeypatch
 def test_a_kept_program_runs_by_itself(tmp_path: Path) -> None:
     workload, mapping = matmul()
     done = running.run(workload, MACHINE, mapping, evaluate(workload, MACHINE, mapping), keep=tmp_path / "kept")
-    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == sorted(running.FILES)
+    kept = sorted(path.name for path in (tmp_path / "kept").iterdir())
+    assert kept == sorted(running.files_of(running.program(workload, MACHINE, mapping)))
     before = (tmp_path / "kept" / "results.bin").read_bytes()
     (tmp_path / "kept" / "results.bin").unlink()
     running._told([done.compiler, *running.FLAGS, "mapping.c", "-lm"], tmp_path / "kept", "compiling")

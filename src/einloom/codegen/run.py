@@ -19,6 +19,8 @@ from ..errors import EinloomError, SpecError
 from ..machine.levels import Machine
 from ..mapping.tree import Mapping
 from ..oracle.compile import Compiler
+from ..reading.writing import folder as new_folder
+from ..reading.writing import write
 from ..workload.einsum import Workload
 from .expected import computed, drawn, scans, touched
 from .functions import STAND_INS, Floats, Mask
@@ -30,7 +32,6 @@ LIMIT = 20_000_000_000  # operations and moves together
 A_SECOND = 70_000_000  # of these, about, on one core
 MEMORY = 8 << 30  # bytes of a program's stores
 CLOSE = 1e-9  # of the largest value of a tensor: sums are added up in another order
-FILES = ("mapping.c", "inputs.bin", "results.bin")
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,9 @@ def run(
     inputs = drawn(workload, seed)
     with tempfile.TemporaryDirectory(prefix="einloom-") as temporary:
         folder = Path(temporary)
-        _write(folder, asked, inputs)
+        write(asked.text, folder / "mapping.c")
+        for number, name in enumerate(asked.inputs):
+            write(inputs[name].tobytes(), folder / f"input{number}.bin")
         tell(f"compiling {asked.text.count(chr(10)):,} lines of C")
         _told([compiler, *FLAGS, "-o", "mapping", "mapping.c", "-lm"], folder, f"{compiler} fails")
         tell(f"running {steps:,} operations and moves, about {steps / A_SECOND:.0f} s")
@@ -106,7 +109,8 @@ def run(
         seconds = time.perf_counter() - began
         found = _read(workload, asked, folder / "results.bin")
         if keep is not None:
-            _kept(folder, keep)
+            for name in files_of(asked):
+                write((folder / name).read_bytes(), new_folder(keep) / name)
     tell("comparing with NumPy")
     numbers = [int(line.rsplit("\t", 1)[-1]) for line in printed]
     counts = dict(zip(asked.counters, numbers, strict=False))
@@ -123,6 +127,11 @@ def run(
         lines=asked.text.count("\n"),
         seconds=seconds,
     )
+
+
+def files_of(asked: CProgram) -> tuple[str, ...]:
+    """The names of a program's files."""
+    return ("mapping.c", *(f"input{number}.bin" for number in range(len(asked.inputs))), "results.bin")
 
 
 def _steps(workload: Workload, cost: Cost) -> int:
@@ -144,17 +153,6 @@ def _compiler() -> str:
     raise SpecError(f"no C compiler is installed: none of {', '.join(COMPILERS)} is found; `simulate` needs none")
 
 
-def _write(folder: Path, asked: CProgram, inputs: dict[str, Floats]) -> None:
-    """The program and its inputs. Raises EinloomError if there is no room for them."""
-    try:
-        (folder / "mapping.c").write_text(asked.text, encoding="utf-8")
-        with (folder / "inputs.bin").open("wb") as file:
-            for name in asked.inputs:
-                file.write(np.ascontiguousarray(inputs[name]).data)
-    except OSError as error:
-        raise EinloomError(f"{folder}: cannot write the program of the mapping: {error.strerror or error}") from error
-
-
 def _told(command: list[str], folder: Path, what: str) -> str:
     """What a command prints. Raises EinloomError with its first line of errors if it fails."""
     try:
@@ -165,16 +163,6 @@ def _told(command: list[str], folder: Path, what: str) -> str:
         first = next(iter(done.stderr.splitlines()), f"exit status {done.returncode}")
         raise EinloomError(f"{what}: {first}")
     return done.stdout
-
-
-def _kept(folder: Path, keep: Path) -> None:
-    """Copies a program and its files. Raises SpecError if they cannot be written."""
-    try:
-        keep.mkdir(parents=True, exist_ok=True)
-        for name in FILES:
-            shutil.copyfile(folder / name, keep / name)
-    except OSError as error:
-        raise SpecError(f"{keep}: {error.strerror or error}") from error
 
 
 def _read(workload: Workload, asked: CProgram, path: Path) -> dict[str, tuple[Floats, Mask]]:

@@ -349,15 +349,17 @@ static int add(int number, long lane, const long *at, double scale, double value
 }
 
 static void begin(int given, const long *sizes, int made, const long *lengths, int count) {
-    FILE *file = fopen("inputs.bin", "rb");
     for (int i = 0; i < given; i++) {
+        char name[32];
+        sprintf(name, "input%d.bin", i);
+        FILE *file = fopen(name, "rb");
         inputs[i] = room(sizes[i], sizeof **inputs);
         if (!file || fread(inputs[i], sizeof **inputs, sizes[i], file) != (size_t)sizes[i]) {
-            fprintf(stderr, "inputs.bin is missing or too short\n");
+            fprintf(stderr, "%s is missing or too short\n", name);
             exit(5);
         }
+        fclose(file);
     }
-    if (file) fclose(file);
     for (int i = 0; i < made; i++) {
         results[i] = room(lengths[i], sizeof **results);
         finished[i] = room(lengths[i], 1);

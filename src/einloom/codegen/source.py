@@ -1,8 +1,8 @@
 """The C program of one mapping: its loops as loops, each of its stores as buffers, every move as a copy.
 
-Comes in: the plan of a mapping, as the oracle has it. Goes out: the text of a program that reads ``inputs.bin``, writes
-``results.bin``, and prints how many values moved where. Spatial instances run one after the other, each with buffers of
-its own; what several share on the way is counted at the first of them.
+Comes in: the plan of a mapping, as the oracle has it. Goes out: the text of a program that reads ``input0.bin`` and so
+on, writes ``results.bin``, and prints how many values moved where. Spatial instances run one after the other, each with
+buffers of its own; what several share on the way is counted at the first of them.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Writer:
         ranks = max([1, *views, *(len(self._shape(site)) for site in self.plan.sites)])
         parts = [
             f"/* The program of a mapping of {_plain(self.workload.name)}, which stands at the end of this file.",
-            "   `cc -std=c99 -O3 mapping.c -lm && ./a.out` reads inputs.bin, writes results.bin and prints moves. */",
+            "   `cc -std=c99 -O3 mapping.c -lm && ./a.out` reads input0.bin, ..., writes results.bin, prints moves. */",
             f"#define RANKS {ranks}",
             f"#define ONCE {int(self.once)}",
             before + tables + after,
