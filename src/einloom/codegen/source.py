@@ -251,6 +251,7 @@ class Writer:
     # -- operations --------------------------------------------------------------------------------------------
 
     def _leaf(self, leaf: LeafPlan, here: _Here) -> Iterator[str]:
+        """One operation: operands are read, each tensor once, and the value is added to the output."""
         pad = here.indent
         maximum = leaf.reduction == "max"
         names: dict[str, str] = {}
