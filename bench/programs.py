@@ -1,4 +1,4 @@
-"""Optimal mappings as C programs that run: ``python -m bench.programs``. See docs/running.md.
+"""Mappings as C programs that run: ``python -m bench.programs``. See docs/running.md.
 
 For each problem its best mapping within some seconds, the program of it, and whether results and counts are those of
 NumPy and of the price; small ones are executed by the simulator, too. A row each in the CSV. Exits with 1 if a
