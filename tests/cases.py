@@ -9,6 +9,17 @@ from einloom.mapping.tree import Compute, Loop, Mapping, Node, Split, Store
 from einloom.workload.einsum import Access, Einsum, Index, Tensor, Workload
 from einloom.workload.selectors import selector
 
+FIVE_STEP_ATTENTION = (
+    "A[h,m,l] = Q[h,m,k] * K[h,k,l]",
+    "B[h,m] = max[l] A[h,m,l]",
+    "C[h,m,l] = sub(A[h,m,l], B[h,m])",
+    "D[h,m,l] = exp(C[h,m,l])",
+    "E[h,m] = D[h,m,l]",
+    "F[h,m,l] = div(D[h,m,l], E[h,m])",
+    "G[h,m,n] = F[h,m,l] * V[h,l,n]",
+)
+"""Attention with its softmax in five Einsums."""
+
 
 def index(text: str) -> Index:
     """An index expression such as ``2*p+r-1``."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import FIVE_STEP_ATTENTION
 from einloom.api import map as solve
 from einloom.api import problem
 from einloom.cost.evaluate import evaluate, legality
@@ -31,16 +32,7 @@ from einloom.workload.selectors import selector
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
 
-SOFTMAX = (
-    "A[h,m,l] = Q[h,m,k] * K[h,k,l]",
-    "B[h,m] = max[l] A[h,m,l]",
-    "C[h,m,l] = sub(A[h,m,l], B[h,m])",
-    "D[h,m,l] = exp(C[h,m,l])",
-    "E[h,m] = D[h,m,l]",
-    "F[h,m,l] = div(D[h,m,l], E[h,m])",
-    "G[h,m,n] = F[h,m,l] * V[h,l,n]",
-)
-SMALL = build_workload("small", SOFTMAX, {"h": 2, "m": 4, "l": 4, "k": 2, "n": 2}, bits=8)
+SMALL = build_workload("small", FIVE_STEP_ATTENTION, {"h": 2, "m": 4, "l": 4, "k": 2, "n": 2}, bits=8)
 SIMPLE = load_machine("simple")
 PLAIN = tuple(name for name in dataflow_files.NAMES if dataflow(name).rewrite is None)
 
@@ -163,7 +155,7 @@ def test_names_mean_nothing() -> None:
     ],
 )
 def test_what_is_no_attention(change: tuple[str, str], reason: str) -> None:
-    texts = [text.replace(*change) for text in SOFTMAX]
+    texts = [text.replace(*change) for text in FIVE_STEP_ATTENTION]
     other = build_workload("other", texts, {"h": 2, "m": 4, "l": 4, "k": 2, "n": 2}, bits=8)
     with pytest.raises(SpecError, match=f"other is no attention: .*{reason}"):
         dataflow("flat-h").mapspace(other, SIMPLE)

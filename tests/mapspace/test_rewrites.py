@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pytest
 from click.testing import CliRunner
 
+from cases import FIVE_STEP_ATTENTION
 from einloom.api import explain, simulate, verify
 from einloom.api import map as solve
 from einloom.api import problems as asked
@@ -41,16 +42,7 @@ from einloom.workload.selectors import selector
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
 
-SOFTMAX = (
-    "A[h,m,l] = Q[h,m,k] * K[h,k,l]",
-    "B[h,m] = max[l] A[h,m,l]",
-    "C[h,m,l] = sub(A[h,m,l], B[h,m])",
-    "D[h,m,l] = exp(C[h,m,l])",
-    "E[h,m] = D[h,m,l]",
-    "F[h,m,l] = div(D[h,m,l], E[h,m])",
-    "G[h,m,n] = F[h,m,l] * V[h,l,n]",
-)
-SMALL = build_workload("small", SOFTMAX, {"h": 2, "m": 2, "l": 8, "k": 2, "n": 3}, bits=8)
+SMALL = build_workload("small", FIVE_STEP_ATTENTION, {"h": 2, "m": 2, "l": 8, "k": 2, "n": 3}, bits=8)
 SIMPLE = load_machine("simple")
 STEPS = "A B_local B_running C D E_part B_change E_factor G_product"
 FLASH = f"""
@@ -191,7 +183,7 @@ def test_flash_attention_by_hand() -> None:
     assert done.simulation.operations == {name: tiled.operations(name) for name in tiled.names}
 
 
-ROWS = build_workload("rows", SOFTMAX, {"h": 1, "m": 2, "l": 4, "k": 2, "n": 2}, bits=8)
+ROWS = build_workload("rows", FIVE_STEP_ATTENTION, {"h": 1, "m": 2, "l": 4, "k": 2, "n": 2}, bits=8)
 
 
 @pytest.mark.parametrize(
@@ -338,10 +330,12 @@ def test_grouped_queries_as_the_zoo_writes_them() -> None:
 def test_what_one_pass_does_not_leave_is_no_output() -> None:
     sizes = {"h": 2, "m": 2, "l": 8, "k": 2, "n": 3}
     for outputs, kept in ((["G", "E"], ("B", "E", "G")), (["G", "B"], ("B", "G"))):
-        assert online_softmax(build_workload("w", SOFTMAX, sizes, bits=8, outputs=outputs), 2).outputs == kept
+        assert (
+            online_softmax(build_workload("w", FIVE_STEP_ATTENTION, sizes, bits=8, outputs=outputs), 2).outputs == kept
+        )
     for tensor, role in (("A", "scores"), ("D", "powers"), ("F", "weights")):
         with pytest.raises(SpecError, match=f"{tensor} is an output of w, but one pass over the keys leaves no {role}"):
-            online_softmax(build_workload("w", SOFTMAX, sizes, bits=8, outputs=["G", tensor]), 2)
+            online_softmax(build_workload("w", FIVE_STEP_ATTENTION, sizes, bits=8, outputs=["G", tensor]), 2)
 
 
 def chain(stride: int = 1, over: int = 1) -> Workload:
@@ -424,7 +418,7 @@ def test_flash_attention_reads_keys_less_often(glb_bits: int, flat: float, flash
 
     In a buffer that holds everything it only costs the statistics: 4 maxima of 8 bits are written.
     """
-    rows = build_workload("rows", SOFTMAX, {"h": 1, "m": 4, "l": 8, "k": 2, "n": 2}, bits=8)
+    rows = build_workload("rows", FIVE_STEP_ATTENTION, {"h": 1, "m": 4, "l": 8, "k": 2, "n": 2}, bits=8)
     machine = load_machine(f"simple:glb_bits={glb_bits},dram_energy=100")
     assert solve(rows, machine, "traffic:DRAM", dataflow="flat-r").value == flat
     found = solve(rows, machine, "traffic:DRAM", dataflow="flash-attention")
