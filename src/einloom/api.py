@@ -468,7 +468,8 @@ def _other_counts(counts: Table[tuple[str, str, str, str], int], cost: Cost) -> 
 
 @dataclass(frozen=True, slots=True)
 class RanMapping:
-    """A mapping that ran as a C program beside its price. differences: counts that are not the same, as text."""
+    """A mapping that ran as a C program beside its price. differences: counts of moves and operations that are not the
+    same, as text."""
 
     problem: Problem
     mapping: Mapping
@@ -501,7 +502,12 @@ def run(
     cost = _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
     folder = None if keep is None else Path(keep)
     done = execute(asked.workload, asked.machine, tree, cost, seed, folder, said)
-    return RanMapping(asked, tree, done, cost, tuple(_other_counts(done.counts, cost)))
+    priced = {a.einsum: a.count for a in cost.actions if a.action == "compute"}
+    differences = [*_other_counts(done.counts, cost)]
+    for einsum, count in priced.items():
+        if done.operations[einsum] != count:
+            differences.append(f"operations of {einsum}: executed {done.operations[einsum]}, priced {count}")
+    return RanMapping(asked, tree, done, cost, tuple(differences))
 
 
 def verify(result: Result | str | Path, quick: bool = False) -> Verdict:

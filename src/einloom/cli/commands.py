@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable
+from collections.abc import Mapping as Table
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -198,6 +199,12 @@ def evaluate_verb(
     output.deliver(overview(found, by), (json_path, found.to_json))
 
 
+def _counted(counts: Table[tuple[str, str, str, str], int]) -> list[dict[str, object]]:
+    """Executed moves as JSON."""
+    keys = ("einsum", "component", "tensor", "action")
+    return [{**dict(zip(keys, key, strict=True)), "count": n} for key, n in sorted(counts.items())]
+
+
 @click.command("simulate")
 @click.argument("workload")
 @click.argument("machine", required=False)
@@ -217,10 +224,7 @@ def simulate_verb(workload: str, machine: str | None, mapping: str | None, seed:
         "agrees": done.ok,
         "reasons": list(done.simulation.reasons),
         "differences": list(done.differences),
-        "counts": [
-            {"einsum": e, "component": c, "tensor": t, "action": a, "count": n}
-            for (e, c, t, a), n in sorted(done.simulation.counts.items())
-        ],
+        "counts": _counted(done.simulation.counts),
         "operations": done.simulation.operations,
         "occupancy": done.simulation.occupancy,
     }
@@ -253,11 +257,9 @@ def run_verb(
         "reasons": list(done.run.reasons),
         "differences": list(done.differences),
         "errors": {name: None if error == float("inf") else error for name, error in done.run.errors.items()},
+        "infinite": done.run.infinite,
         "stand_ins": list(done.run.stand_ins),
-        "counts": [
-            {"einsum": e, "component": c, "tensor": t, "action": a, "count": n}
-            for (e, c, t, a), n in sorted(done.run.counts.items())
-        ],
+        "counts": _counted(done.run.counts),
         "operations": done.run.operations,
         "seconds": done.run.seconds,
     }

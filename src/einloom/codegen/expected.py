@@ -18,6 +18,7 @@ from ..workload.einsum import Access, Einsum, Workload
 from .functions import Floats, Mask, in_numpy
 
 PIECE = 1 << 24  # points that are in memory at once
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # ranks of `numpy.einsum`
 
 
 def drawn(workload: Workload, seed: int) -> dict[str, Floats]:
@@ -152,6 +153,3 @@ def _positions(
         inside = inside & (at >= 0) & (at < size)
         found.append(np.clip(at, 0, size - 1))
     return tuple(found), inside
-
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

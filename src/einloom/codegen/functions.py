@@ -1,6 +1,7 @@
 """The functions of ``map`` Einsums, in C and in NumPy.
 
-``softmax`` and ``elementwise`` say nothing about one value, so something else stands for them: ``STAND_INS``.
+``gelu`` is its form with tanh. ``softmax`` and ``elementwise`` say nothing about one value, so something else stands
+for them: ``STAND_INS``.
 """
 
 from __future__ import annotations

@@ -40,13 +40,15 @@ class MappingRun:
 
     counts: (Einsum, memory or toll, tensor, ``read``, ``write``, ``down`` or ``up``) -> values moved, all instances and
     repeats. operations: per Einsum. errors: per output the largest difference to NumPy's, relative to its largest
-    value. reasons: what went wrong. stand_ins: functions that something else stands for. online: softmax in one pass
+    value. infinite: per output how many values are no finite numbers, in NumPy as here: of these no difference is
+    known. reasons: what went wrong. stand_ins: functions that something else stands for. online: softmax in one pass
     over tiles of keys, compared with that over all at once. lines: of the program. seconds: that it took.
     """
 
     counts: dict[Key, int] = field(default_factory=dict)
     operations: dict[str, int] = field(default_factory=dict)
     errors: dict[str, float] = field(default_factory=dict)
+    infinite: dict[str, int] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     online: bool = False
@@ -90,8 +92,8 @@ def run(
     """
     if seed < 0:
         raise SpecError(f"seed: at least 0, not {seed}")
-    asked, compiler = program(workload, machine, mapping), _compiler()
-    steps = _steps(workload, cost)
+    compiler, steps = _compiler(), _steps(workload, cost)
+    asked = program(workload, machine, mapping)
     tell = said if steps > A_SECOND else str
     if asked.bytes > MEMORY:
         raise SpecError(f"the program would take {asked.bytes >> 20:,} MiB; {MEMORY >> 20:,} are allowed")
@@ -112,6 +114,7 @@ def run(
             for name in files_of(asked):
                 write((folder / name).read_bytes(), new_folder(keep) / name)
     tell("comparing with NumPy")
+    wanted = computed(workload, inputs)
     numbers = [int(line.rsplit("\t", 1)[-1]) for line in printed]
     counts = dict(zip(asked.counters, numbers, strict=False))
     operations = dict(zip(workload.names, numbers[len(asked.counters) :], strict=False))
@@ -119,7 +122,8 @@ def run(
     return MappingRun(
         counts={key: n * workload.repeat for key, n in counts.items() if n},
         operations={name: n * workload.repeat for name, n in operations.items()},
-        errors=_errors(workload, found, computed(workload, inputs)),
+        errors=_errors(workload, found, wanted),
+        infinite={name: n for name in workload.outputs if (n := int((~np.isfinite(wanted[name])).sum()))},
         reasons=(f"{numbers[-1]:,} values were not where the tree says",) if numbers[-1] else (),
         stand_ins=tuple(one for one in STAND_INS if one in functions),
         online=scans(workload) is not None,

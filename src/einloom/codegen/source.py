@@ -90,7 +90,7 @@ class Writer:
         places = ((e.name, v) for e in workload.einsums for v in e.variables)
         self.bases = [f"{_identifier(v)}_{i}" for i, (_, v) in enumerate(places)]
         self.inputs = (*workload.inputs, *(tensor.name for tensor in workload.tensors if tensor.initial))
-        self.results = tuple(name for name in workload.writers if workload.writers[name])
+        self.results = tuple(workload.writers)
         self.flags: dict[tuple[tuple[int, bool], ...], str] = {}
         self.tables: list[str] = []  # that are still to be written
         self.bits: list[tuple[str, int]] = []  # bit sets of leaves: name and size

@@ -65,6 +65,9 @@ def program(problem: Problem, done: MappingRun, differences: Sequence[str]) -> s
         f"in {done.seconds:.2f} s"
     )
     text += [f"  {name} has no meaning value by value; x / (1 + |x|) stands for it" for name in done.stand_ins]
+    text += [
+        f"  {count:,} values of {name} are no finite numbers, in NumPy as here" for name, count in done.infinite.items()
+    ]
     text += ["  online softmax: compared with attention over all keys at once"] * done.online
     text += [f"  {reason}" for reason in done.reasons]
     text += [f"  {difference}" for difference in differences]
