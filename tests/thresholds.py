@@ -167,7 +167,18 @@ OTHERS = {
     "einsums.runs": ("HELD",),  # bytes
     "few_choices": ("IDLE",),  # a rule of a dive
     "fusion.match": ("BEYOND",),  # a mark
-    "head_starts": ("ABOVE_FEW", "APART", "DIVING", "HEAD", "SEARCHING", "SLOW", "UNTIMED"),  # of a clock
+    "head_starts": (
+        "ABOVE_FEW",
+        "APART",
+        "DIVING",
+        "DRAWN",
+        "GLANCE",
+        "HEAD",
+        "PERFECT",
+        "SEARCHING",
+        "SLOW",
+        "UNTIMED",
+    ),  # of a clock
     "unlisted.points": ("ROUNDED",),  # what counts as equal
     "padded": ("MULTIPLES",),  # a rule of a dive
     "pmappings.expand": ("ROUNDING",),  # what counts as equal

@@ -73,9 +73,25 @@ def test_the_least_work_is_that_of_all_choices() -> None:
     assert alone > 100 and shared > 100
 
 
-@pytest.mark.parametrize("mistake", ["pool of all", "what does not divide twice"])
+MISTAKES = ["pool of all", "what does not divide twice", "most, not fewest", "too much asked of an axis"]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_noticed(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if mistake == "pool of all":
+    if mistake == "most, not fewest":
+
+        def most(rest: int, options: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple({-(-rest // n): n for n in options if n <= max(rest, 1)}.values())
+
+        monkeypatch.setattr(full_use, "_fewest", most)
+    elif mistake == "too much asked of an axis":
+        taken = full_use._taken
+
+        def asked_for_more(left, extents, options, room, least=1.0):  # type: ignore[no-untyped-def]
+            return taken(left, extents, options, room, least * 1.2 if least > 1 else least)
+
+        monkeypatch.setattr(full_use, "_taken", asked_for_more)
+    elif mistake == "pool of all":
 
         def one_pool(sizes: tuple[int, ...], takes: Takes) -> Takes:
             extent = prod(each for each, _ in takes)
@@ -84,7 +100,7 @@ def test_a_mistake_is_noticed(mistake: str, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(full_use, "pooled", one_pool)
     else:
 
-        def anything(left, extents, options, room):  # type: ignore[no-untyped-def]
+        def anything(left, extents, options, room, least=1.0):  # type: ignore[no-untyped-def]
             return (n for n in product(*options) if prod(n) <= room)
 
         monkeypatch.setattr(full_use, "_taken", anything)

@@ -20,6 +20,9 @@ Chosen = tuple[tuple[int, int, int], ...]
 Left = tuple[int, ...]
 """What is left of each item; 0 where one axis cut it unevenly, and no other may take of it."""
 
+FURTHER = 1.5  # a limit of iterations that no choice stays within is raised by this factor
+ROUNDED = 1 + 1e-9  # quotients of a limit may be off by a last place
+
 
 @lru_cache(maxsize=4096)
 def least_iterations(
@@ -31,13 +34,33 @@ def least_iterations(
     take together, if limits say so.
     """
     items = pooled(sizes, takes)
+    whole = prod(extent for extent, _ in items)
+    limit = whole / prod(sizes[a] for a in full)
+    while limit < whole:
+        if (found := _least_within(limit, sizes, full, items, totals)) is not None:
+            return found
+        limit *= FURTHER
+    return _least_within(whole, sizes, full, items, totals) or whole
+
+
+def _least_within(
+    limit: float,
+    sizes: tuple[int, ...],
+    full: tuple[int, ...],
+    items: Takes,
+    totals: tuple[tuple[int, ...] | None, ...],
+) -> int | None:
+    """The least iterations of items, if they are no more than a limit: an axis with n instances leaves an nth at least,
+    so that axes further out have to take as much as the limit asks of them."""
     extents = tuple(extent for extent, _ in items)
     states = {extents: prod(extents)}
     for a, size in enumerate(sizes):
         options = tuple(each[a] for _, each in items)
+        most = limit * prod(sizes[b] for b in full if b > a)
         allowed, grown = totals[a], dict[Left, int]()
         for left, work in states.items():
-            for taken in _taken(left, extents, options, size):
+            fewest = options if allowed is not None else tuple(map(_fewest, left, options))
+            for taken in _taken(left, extents, fewest, size, work / most if a in full else 1.0):
                 if allowed is not None and prod(taken) not in allowed:
                     continue
                 after, less = [], work
@@ -46,9 +69,17 @@ def least_iterations(
                         less = less // rest * -(-rest // n)
                     after.append(rest if n == 1 else rest // n if rest % n == 0 else 0)
                 key = tuple(after)
-                grown[key] = min(less, grown.get(key, less))
+                if less <= most * ROUNDED:
+                    grown[key] = min(less, grown.get(key, less))
         states = grown
-    return min(states.values(), default=prod(extents))
+    return min(states.values(), default=None)
+
+
+@lru_cache(maxsize=4096)
+def _fewest(rest: int, options: tuple[int, ...]) -> tuple[int, ...]:
+    """Of what an axis may take of an item, the fewest instances for each number of iterations that they leave: more of
+    them take room that others may have, and leave no more of the item to other axes."""
+    return tuple({-(-rest // n): n for n in reversed(options) if n <= max(rest, 1)}.values())[::-1]
 
 
 def pooled(sizes: tuple[int, ...], takes: Takes) -> Takes:
@@ -73,17 +104,21 @@ def _free(sizes: tuple[int, ...], extent: int, options: tuple[tuple[int, ...], .
     return free if all(may or one == (1,) for may, one in zip(free, options, strict=True)) else None
 
 
-def _taken(left: Left, extents: tuple[int, ...], options: tuple[tuple[int, ...], ...], room: int) -> Iterator[Left]:
-    """What an axis with so much room may take of every item."""
+def _taken(
+    left: Left, extents: tuple[int, ...], options: tuple[tuple[int, ...], ...], room: int, least: float = 1.0
+) -> Iterator[Left]:
+    """What an axis with so much room may take of every item. least: instances of all items together."""
     if not left:
         yield ()
+        return
+    if room < least / ROUNDED:
         return
     rest, extent = left[0], extents[0]
     for n in options[0]:
         if n > room:
             break
         if n == 1 or (rest and (rest % n == 0 or rest == extent)):
-            for others in _taken(left[1:], extents[1:], options[1:], room // n):
+            for others in _taken(left[1:], extents[1:], options[1:], room // n, least / n):
                 yield (n, *others)
 
 

@@ -24,7 +24,7 @@ from ..method import Watcher
 from .attempt import Attempt, Solution
 from .bounds.cutoff import BELOW, TIE, finer
 from .concurrent.first_attempt import attempt_for
-from .drawing import FAR, Drawer, Drawing
+from .drawing import FAR, AtTheBound, Drawer, Drawing
 from .feasible import AT_ONCE, CHAINED, HEURISTICS, NEAR, heuristic, heuristic_by_segments, nearest
 from .front import front, tied_front
 from .head_starts import before_bounds, bounded, first_apart, first_uneven, first_unfused, quick_below, round_up
@@ -71,13 +71,14 @@ class Run:
         drawer: Drawer | None = FirstMappings,
     ) -> None:
         self.problem, self.options, self.budget, self.watcher = problem, options, budget, watcher
-        self.incumbent = Incumbent(problem, watcher)
+        self.drawer, self.incumbent = drawer, Incumbent(problem, watcher)
         self.stops = Stops(budget, watcher)
         self.drawing = Drawing(self.incumbent, self.stops, options, drawer)
 
-    def within(self, problem: Problem, watcher: Watcher) -> Run:
-        """A search inside this one: on the same budget, from no known mapping, without drawing."""
-        inner = Run(problem, replace(self.options, start=()), self.budget, watcher, None)
+    def within(self, problem: Problem, watcher: Watcher, draws: bool = False) -> Run:
+        """A search inside this one: on the same budget, from no known mapping. draws: mappings, if this one does."""
+        drawer = self.drawer if draws else None
+        inner = Run(problem, replace(self.options, start=()), self.budget, watcher, drawer)
         inner.stops.counts, inner.stops.started = self.stops.counts, self.stops.started
         return inner
 
@@ -86,7 +87,14 @@ class Run:
         return attempt_for(self.problem, self.options, self.watcher, self.stops.counts, self.drawing.checkpoint)
 
     def solve(self) -> Solution:
-        """Raise a limit from the sum of lower bounds until some cascade stays below it: then the best is optimal."""
+        """Raise a limit from the sum of lower bounds until some cascade stays below it: then the best is optimal, as is
+        one on the way that costs no more than what is proven."""
+        try:
+            return self._raised()
+        except AtTheBound as met:
+            return met.solution
+
+    def _raised(self) -> Solution:
         if self.options.limit is None:
             self.incumbent.prove(compulsory(self.problem))
         attempt = self.attempt()

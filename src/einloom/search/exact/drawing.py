@@ -1,7 +1,7 @@
 """When mappings are drawn: as long as the search has none of its own, in slices of time between its steps.
 
 Comes in: what draws (`first.py`), the incumbent, the limits. Goes out: the best drawn mapping, for a search that is cut
-off; or `AtTheBound`, raised where it costs no more than what is proven.
+off; or `AtTheBound`, raised where a mapping costs no more than what is proven.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Drawer = Callable[[Problem, Watcher, bool], FirstMappings]
 
 
 class AtTheBound(Exception):
-    """A drawn mapping costs no more than what is proven that every mapping costs."""
+    """A mapping, drawn or found, costs no more than what is proven that every mapping costs."""
 
     def __init__(self, solution: Solution) -> None:
         self.solution = solution
@@ -120,8 +120,11 @@ class Drawing:
             self._enough = np.inf
 
     def checkpoint(self) -> None:
-        """Raise Stopped if the budget is spent. As long as no mapping that fuses is known, draw some now and then."""
+        """Raise Stopped if the budget is spent, and AtTheBound if nothing can be better than what is known. As long as
+        no mapping that fuses is known, draw some now and then."""
         self.stops.check(self._closing)
+        if self.incumbent.best is not None and self.incumbent.met:
+            raise AtTheBound(self.incumbent.best)
         if self._enough == np.inf and (self.first is None or not self.allowed):
             return
         moment = time.monotonic()

@@ -22,7 +22,7 @@ from ..method import Watcher
 from ..starts import fitting
 from .attempt import Attempt, Solution
 from .bounds.cutoff import BELOW
-from .drawing import HASTE, AtTheBound, Drawing
+from .drawing import HASTE, Drawing
 from .einsums.runs import TooManyChoices
 from .feasible import first_within
 from .few_choices import Few, among_few, crowd
@@ -33,7 +33,10 @@ from .segments.chain import SHORT
 from .stops import Enough, Stops, StopsOnly
 from .unfused import unfused
 
-HEAD = 0.25  # of a budget of seconds goes to uneven tiles before perfect ones, at most
+GLANCE = 0.1  # of a budget of seconds goes to perfect tiles before anything else, at most
+DRAWN = 1.0  # seconds, at most, that uneven ones are drawn before anything else is tried
+HEAD = 0.15  # of it goes to uneven tiles that fuse nothing, at most; of the rest, to each of what comes after
+PERFECT = 0.5  # of what is left goes to perfect tiles once more, where drawn uneven ones are better
 APART = 0.5  # CPU seconds for all of them together, at most
 WIDE = 200_000  # steps of a quick pass below a mapping that is far from the bound
 SPARSE = 100_000  # choices up to which every Einsum alone is mapped in a fraction of a CPU second
@@ -66,7 +69,7 @@ class Search(Protocol):
     drawing: Drawing
     options: ExactOptions
 
-    def within(self, problem: Problem, watcher: Watcher) -> Self: ...
+    def within(self, problem: Problem, watcher: Watcher, draws: bool = False) -> Self: ...
 
     def attempt(self) -> Attempt: ...
 
@@ -74,24 +77,43 @@ class Search(Protocol):
 
 
 def first_uneven(search: Search, attempt: Attempt) -> None:
-    """Mappings to start from where tiles need not divide and seconds count: uneven ones that fuse nothing, then the
-    best perfect ones, which are in the space, too (docs/exact.md, the limit)."""
-    seconds, stops, drawing = search.budget.seconds, search.stops, search.drawing
+    """Mappings to start from where tiles need not divide: perfect ones, which are in the space, too, drawn ones, uneven
+    ones that fuse nothing, and those of ranks rounded up (docs/exact.md, the limit). Without seconds only perfect ones,
+    where Einsums have very many choices and nothing is known."""
+    seconds, stops = search.budget.seconds, search.stops
     if not any(signature.uneven for signature in attempt.signatures):
         return
     if seconds is None:
-        if search.budget.steps is None:
+        if search.budget.steps is None and search.incumbent.best is None and crowd(attempt) > CROWDED:
             _keep_perfect(search, LONGEST)
         return
-    drawing.allowed, stops.until = False, stops.started + HEAD * seconds
-    with suppress(Infeasible, Enough):
+    done = pays = False
+    if not _network(search):
+        done = _keep_perfect(search, GLANCE * seconds)
+        pays = not done and not search.incumbent.met and _drawn_are_better(search, GLANCE * seconds)
+    if search.incumbent.met:
+        return
+    search.incumbent.early, perfect = search.incumbent.best, search.incumbent.value
+    with suppress(Infeasible, Enough, TooManyChoices), stops.within(HEAD * seconds):
         _keep_unfused(search, attempt.tiled("rounded"))
-    drawing.allowed, stops.until = True, np.inf
-    _keep_perfect(search)
-    if search.incumbent.best is not None:
-        drawing.first = None  # what would be drawn has perfect tiles
-    now = time.monotonic()
-    round_up(search, now + HEAD * max(0.0, stops.started + seconds - now))
+    if not done:
+        _keep_perfect(search, PERFECT * (seconds - stops.spent) if pays else np.inf)
+    round_up(search, time.monotonic() + HEAD * max(0.0, seconds - stops.spent))
+    search.incumbent.early = search.drawing.best()
+    if search.incumbent.early is not None:
+        search.incumbent.found(search.incumbent.early)
+    if search.incumbent.value < perfect * BELOW:
+        search.drawing.go_on_near(search.incumbent.best)
+    else:
+        search.drawing.begin_near(search.incumbent.best)
+
+
+def _drawn_are_better(search: Search, seconds: float) -> bool:
+    """Draw mappings near what is known. True if, after so many seconds, the best of them is better."""
+    search.drawing.begin_near(search.incumbent.best)
+    with suppress(Enough), search.stops.within(min(seconds, DRAWN)):
+        search.drawing.draw_on()
+    return search.drawing.leads
 
 
 def _keep_unfused(search: Search, attempt: Attempt) -> None:
@@ -100,27 +122,28 @@ def _keep_unfused(search: Search, attempt: Attempt) -> None:
     search.incumbent.found(search.incumbent.early)
 
 
-def _keep_perfect(search: Search, brief: float | None = None) -> None:
-    """Keep the best mapping with perfect tiles, or the best so far of them if the budget ends. brief: seconds that this
-    may take where Einsums have very many choices; nothing is looked for else."""
-    known = search.incumbent.best
+def _keep_perfect(search: Search, seconds: float) -> bool:
+    """Keep the best mapping with perfect tiles, or the best so far of them after so many seconds. True if it is the
+    best."""
     perfect = replace(search.problem, mapspace=replace(search.problem.mapspace, name="ffm"))
-    inner = search.within(perfect, _PerfectTiles(search.watcher))
-    if brief is not None:
-        if search.incumbent.best is not None or crowd(inner.attempt()) <= CROWDED:
-            return
-        inner.stops.until = time.monotonic() + brief
-    inner.drawing.go_on(search.drawing)
+    return _keep_inner(search, search.within(perfect, _PerfectTiles(search.watcher), draws=True), seconds)
+
+
+def _keep_inner(search: Search, inner: Search, seconds: float) -> bool:
+    """Keep what a search in part of the space finds within so many seconds. True if it ended before."""
+    known = search.incumbent.best
     inner.incumbent.best = inner.incumbent.early = known
     try:
-        inner.incumbent.best = inner.solve()
-    except AtTheBound as met:
-        inner.incumbent.best = met.solution
-    except (Infeasible, Enough):
-        pass
+        with inner.stops.within(seconds):
+            inner.incumbent.best = inner.solve()
+        return True
+    except Infeasible:
+        return True
+    except (Enough, TooManyChoices):
+        return False
     finally:
-        if inner.incumbent.best is not None:
-            search.incumbent.found(inner.incumbent.best)
+        if (best := inner.drawing.best()) is not None:
+            search.incumbent.found(best)
 
 
 def round_up(search: Search, until: float) -> None:
@@ -240,7 +263,7 @@ def _rather_draw(search: Search, attempt: Attempt) -> None:
 def _hurries(search: Search, attempt: Attempt) -> bool:
     """True if a dive into few choices may be of use: steps are not counted, nothing is known, and Einsums, with even
     tiles, run one after the other."""
-    known = search.incumbent.best is not None or search.options.limit is not None
+    known = not search.incumbent.provisional or search.options.limit is not None
     plain = attempt.plain and not any(signature.uneven for signature in attempt.signatures)
     count = len(search.problem.workload.einsums)
     timed = search.budget.seconds is not None or search.budget.steps is None

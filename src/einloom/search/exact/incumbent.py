@@ -16,7 +16,7 @@ from ...problem import Problem
 from ..method import Watcher
 from ..starts import admitted
 from .attempt import Solution
-from .bounds.cutoff import settled
+from .bounds.cutoff import TIE, settled
 
 
 class Incumbent:
@@ -55,6 +55,14 @@ class Incumbent:
     def provisional(self) -> bool:
         """True while the search has found no mapping of its own: there is none, or an early one."""
         return self.best is self.early
+
+    @property
+    def met(self) -> bool:
+        """True if the best solution costs no more than what is proven; of a Pareto set one point is not enough."""
+        best = self.best
+        if best is None or self.problem.objective.name == "pareto":
+            return False
+        return bool(best.value * self.repeats <= self.bound * (1 + TIE))
 
     def own(self) -> Solution | None:
         """The best solution, from now on one of the search's own."""

@@ -62,5 +62,5 @@ def _apart(classes: RankClasses) -> Wanted:
     for option in signature.units:
         chains = chains_of(option.held, len(signature.tensors))
         apart = [all(mine[t][0] == 0 for t in signature.fusable) for mine in chains]
-        found[option.unit] = np.repeat(np.array(apart)[:, None], len(classes.spreads(option)), axis=1)
+        found[option.unit] = np.broadcast_to(np.array(apart)[:, None], (len(apart), len(classes.spreads(option))))
     return found

@@ -265,6 +265,7 @@ class Explorer:
             wanted = good[at] & suited
             kept = np.flatnonzero(wanted.any(axis=0))
             for chosen in self._together(option, wanted, kept):
+                self.checkpoint()
                 helds = tuple(option.held[i] for i in mine[wanted[:, chosen].any(axis=1)])
                 if helds:
                     for some in (helds,) if len(links(helds)) <= 60 else ((held,) for held in helds):
@@ -299,6 +300,7 @@ class Explorer:
         if self.setting.rules.limits:
             for row, i in zip(good, numbers.tolist(), strict=True):
                 if row.any():
+                    self.checkpoint()
                     row &= every(self.floors.of(option, option.held[i]) <= self.limits)
                     kept = np.flatnonzero(row)
                     if self.floors.closer and len(kept):
