@@ -93,19 +93,25 @@ def first_uneven(search: Search, attempt: Attempt) -> None:
         pays = not done and not search.incumbent.met and _drawn_are_better(search, GLANCE * seconds)
     if search.incumbent.met:
         return
-    search.incumbent.early, perfect = search.incumbent.best, search.incumbent.value
+    perfect = search.incumbent.value
+    _keep_drawn(search)
     with suppress(Infeasible, Enough, TooManyChoices), stops.within(HEAD * seconds):
         _keep_unfused(search, attempt.tiled("rounded"))
     if not done:
         _keep_perfect(search, PERFECT * (seconds - stops.spent) if pays else np.inf)
     round_up(search, time.monotonic() + HEAD * max(0.0, seconds - stops.spent))
-    search.incumbent.early = search.drawing.best()
-    if search.incumbent.early is not None:
-        search.incumbent.found(search.incumbent.early)
+    _keep_drawn(search)
     if search.incumbent.value < perfect * BELOW:
         search.drawing.go_on_near(search.incumbent.best)
     else:
         search.drawing.begin_near(search.incumbent.best)
+
+
+def _keep_drawn(search: Search) -> None:
+    """Keep the best of what was drawn and found as an early mapping: drawing goes on."""
+    search.incumbent.early = best = search.drawing.best()
+    if best is not None:
+        search.incumbent.found(best)
 
 
 def _drawn_are_better(search: Search, seconds: float) -> bool:

@@ -292,22 +292,28 @@ class Explorer:
     @once_each
     def _good(self, option: UnitOption) -> tuple[IntArray, NDArray[np.bool_]]:
         """(numbers of choices of stores, mask of their spatial choices) that can stay within the limits."""
-        good, numbers = self.wanted.get(option.unit), np.arange(len(option.held))
+        wanted, numbers = self.wanted.get(option.unit), np.arange(len(option.held))
         if self.setting.rules.limits:
             numbers = np.flatnonzero(every(self.floors.promised(option) <= self.limits))
-        size = len(numbers), len(self.classes.spreads(option))
-        good = np.ones(size, bool) if good is None else good[numbers]
-        if self.setting.rules.limits:
-            for row, i in zip(good, numbers.tolist(), strict=True):
-                if row.any():
-                    self.checkpoint()
-                    row &= every(self.floors.of(option, option.held[i]) <= self.limits)
-                    kept = np.flatnonzero(row)
-                    if self.floors.closer and len(kept):
-                        row[kept] = every(self.floors.close(option, option.held[i], kept) <= self.limits)
-                    if self.setting.rules.heuristic and any(self.classes.uneven):
-                        row &= self._promising(option, option.held[i], row)
-        return numbers, good
+        width, kept, rows = len(self.classes.spreads(option)), list[int](), list[NDArray[np.bool_]]()
+        for i in numbers.tolist():
+            row = np.ones(width, bool) if wanted is None else wanted[i].copy()
+            if self.setting.rules.limits and row.any():
+                self._within_limits(option, option.held[i], row)
+            if row.any():
+                kept.append(i)
+                rows.append(row)
+        return np.array(kept, np.int64), np.array(rows, bool).reshape(len(rows), width)
+
+    def _within_limits(self, option: UnitOption, held: Placement, good: NDArray[np.bool_]) -> None:
+        """Strike out the spatial choices with which a choice of stores costs more than the limits."""
+        self.checkpoint()
+        good &= every(self.floors.of(option, held) <= self.limits)
+        kept = np.flatnonzero(good)
+        if self.floors.closer and len(kept):
+            good[kept] = every(self.floors.close(option, held, kept) <= self.limits)
+        if self.setting.rules.heuristic and any(self.classes.uneven):
+            good &= self._promising(option, held, good)
 
     @property
     def choices(self) -> int:
