@@ -101,10 +101,9 @@ def first_uneven(search: Search, attempt: Attempt) -> None:
         _keep_perfect(search, PERFECT * (seconds - stops.spent) if pays else np.inf)
     round_up(search, time.monotonic() + HEAD * max(0.0, seconds - stops.spent))
     _keep_drawn(search)
+    search.drawing.begin_near(search.incumbent.best)
     if search.incumbent.value < perfect * BELOW:
-        search.drawing.go_on_near(search.incumbent.best)
-    else:
-        search.drawing.begin_near(search.incumbent.best)
+        search.drawing.go_on_near(None)
 
 
 def _keep_drawn(search: Search) -> None:
@@ -115,8 +114,7 @@ def _keep_drawn(search: Search) -> None:
 
 
 def _drawn_are_better(search: Search, seconds: float) -> bool:
-    """Draw mappings near what is known. True if, after so many seconds, the best of them is better."""
-    search.drawing.begin_near(search.incumbent.best)
+    """Draw mappings. True if, after so many seconds, the best of them is better than what is known."""
     with suppress(Enough), search.stops.within(min(seconds, DRAWN)):
         search.drawing.draw_on()
     return search.drawing.leads
