@@ -93,6 +93,8 @@ def arguments(problem: BenchProblem) -> list[str]:
     words = ["map", problem.workload, problem.machine, "--objective", problem.objective]
     if problem.max_fused_loops is not None:
         words += ["--max-fused-loops", str(problem.max_fused_loops)]
+    if problem.dataflow is not None:
+        words += ["--dataflow", problem.dataflow]
     return words
 
 

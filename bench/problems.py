@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class BenchProblem:
-    """One search. slow: the peer needs more than about a minute of CPU time for it, so `--quick` leaves it out."""
+    """One search. slow: the peer needs more than about a minute of CPU time for it, so `--quick` leaves it out.
+    dataflow: whose limits hold."""
 
     name: str
     workload: str
@@ -15,6 +16,7 @@ class BenchProblem:
     objective: str = "energy"
     max_fused_loops: int | None = None
     slow: bool = False
+    dataflow: str | None = None
 
 
 LAYER = "gpt3-6.7b:batch=1,tokens=2048"

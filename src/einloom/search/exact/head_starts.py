@@ -101,9 +101,10 @@ def first_uneven(search: Search, attempt: Attempt) -> None:
         _keep_perfect(search, PERFECT * (seconds - stops.spent) if pays else np.inf)
     round_up(search, time.monotonic() + HEAD * max(0.0, seconds - stops.spent))
     _keep_drawn(search)
-    search.drawing.begin_near(search.incumbent.best)
     if search.incumbent.value < perfect * BELOW:
-        search.drawing.go_on_near(None)
+        search.drawing.go_on_near(search.incumbent.best)
+    else:
+        search.drawing.begin_near(search.incumbent.best)
 
 
 def _keep_drawn(search: Search) -> None:

@@ -458,11 +458,11 @@ class Facts:
         return self._spreads[key]
 
     def _uneven_spreads(self, i: int, unit: str) -> tuple[Spread, ...]:
-        """Those of `ragged`: all of them if they are few, else `DRAWN_SPREADS` at random, always the same ones."""
+        """Those of `ragged`: all of them if they are few, else `DRAWN_FULLEST` at random, always the same ones."""
         names = [axis for axis in self.axes_of(i, unit) if self.machine.axes[axis].use == "full"]
         slots = [(axis, v) for axis in names for v in self.einsums[i].variables if len(self.takes(i, axis, v)) > 1]
         every = prod(len(self.takes(i, *slot)) for slot in slots)
-        rng, found = Random(0), dict[Spread, None]()
+        rng, found, most = Random(0), dict[Spread, None](), MOST_SPREADS if every <= FEW_SPREADS else DRAWN_FULLEST
         if every <= FEW_SPREADS:
             choices: Iterable[tuple[int, ...]] = product(*(self.takes(i, *slot) for slot in slots))
         else:
@@ -474,7 +474,7 @@ class Facts:
                 found[spread], idle = None, 0
             else:
                 idle += 1
-            if len(found) == MOST_SPREADS or (every > FEW_SPREADS and idle == IDLE_DRAWS):
+            if len(found) == most or (every > FEW_SPREADS and idle == IDLE_DRAWS):
                 break
         return tuple(found) if every <= FEW_SPREADS else (*self._fullest(i, unit), *found)
 
@@ -494,12 +494,16 @@ class Facts:
         return tuple(chosen[slot] for slot in slots)
 
     def _full_enough(self, i: int, unit: str, spread: Spread, names: list[str]) -> bool:
-        used = {axis: used_on(spread, axis) for axis in names}
+        used = dict.fromkeys(names, 1)
+        for axis, _, n in spread:
+            used[axis] *= n
         if any(n > self.machine.axes[axis].size or not self.total_allowed(i, axis, n) for axis, n in used.items()):
             return False
-        work, windows = 1, False
+        work, windows, shares = 1, False, dict.fromkeys(self.full[i], 1)
+        for _, v, n in spread:
+            shares[v] *= n
         for v, extent in self.full[i].items():
-            n = prod(m for _, w, m in spread if w == v)
+            n = shares[v]
             work *= -(-extent // n)
             windows = windows or (extent % n > 0 and v in self.windows(i))
         return work <= self.least_work(i, unit, windows)
@@ -508,7 +512,11 @@ class Facts:
         """All choices of full use if they are few, else `DRAWN_FULLEST` at random, always the same ones."""
         names = [axis for axis in self.axes_of(i, unit) if self.machine.axes[axis].use == "full"]
         sizes, variables = tuple(self.machine.axes[axis].size for axis in names), self.einsums[i].variables
-        takes = tuple((self.extents[v], tuple(self.takes(i, axis, v) for axis in names)) for v in variables)
+        extents = self.extents
+        takes = tuple(
+            (extents[v], tuple(tuple(n for n in self.takes(i, a, v) if extents[v] % n == 0) for a in names))
+            for v in variables
+        )
         fullest = Fullest(sizes, takes, self.most(i, unit))
 
         def allowed(choices: Iterable[Chosen]) -> tuple[Spread, ...]:
