@@ -175,6 +175,7 @@ OTHERS = {
         "GLANCE",
         "HEAD",
         "PERFECT",
+        "ROUNDED",
         "SEARCHING",
         "SLOW",
         "UNTIMED",

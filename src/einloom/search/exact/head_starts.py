@@ -33,10 +33,11 @@ from .segments.chain import SHORT
 from .stops import Enough, Stops, StopsOnly
 from .unfused import unfused
 
-GLANCE = 0.1  # of a budget of seconds goes to perfect tiles before anything else, at most
-DRAWN = 1.0  # seconds, at most, that uneven ones are drawn before anything else is tried
-HEAD = 0.15  # of it goes to uneven tiles that fuse nothing, at most; of the rest, to each of what comes after
+GLANCE = 0.1  # of a budget of seconds goes to perfect tiles before anything else, and as much to drawing, at most
+DRAWN = 1.0  # seconds of drawing there, at most
+HEAD = 0.15  # of a budget goes to uneven tiles that fuse nothing, at most
 PERFECT = 0.5  # of what is left goes to perfect tiles once more, where drawn uneven ones are better
+ROUNDED = 0.25  # of what is left then goes to ranks rounded up, at most
 APART = 0.5  # CPU seconds for all of them together, at most
 WIDE = 200_000  # steps of a quick pass below a mapping that is far from the bound
 SPARSE = 100_000  # choices up to which every Einsum alone is mapped in a fraction of a CPU second
@@ -85,11 +86,11 @@ def first_uneven(search: Search, attempt: Attempt) -> None:
         return
     if seconds is None:
         if search.budget.steps is None and search.incumbent.best is None and crowd(attempt) > CROWDED:
-            _keep_perfect(search, LONGEST)
+            _keep_perfect(search, LONGEST, anew=True)
         return
-    done = pays = False
-    if not _network(search):
-        done = _keep_perfect(search, GLANCE * seconds)
+    done, pays, network = False, False, _network(search)
+    if not network:
+        done = _keep_perfect(search, GLANCE * seconds, anew=True)
         pays = not done and not search.incumbent.met and _drawn_are_better(search, GLANCE * seconds)
     if search.incumbent.met:
         return
@@ -98,8 +99,8 @@ def first_uneven(search: Search, attempt: Attempt) -> None:
     with suppress(Infeasible, Enough, TooManyChoices), stops.within(HEAD * seconds):
         _keep_unfused(search, attempt.tiled("rounded"))
     if not done:
-        _keep_perfect(search, PERFECT * (seconds - stops.spent) if pays else np.inf)
-    round_up(search, time.monotonic() + HEAD * max(0.0, seconds - stops.spent))
+        _keep_perfect(search, PERFECT * (seconds - stops.spent) if pays else np.inf, anew=not network)
+    round_up(search, time.monotonic() + ROUNDED * max(0.0, seconds - stops.spent))
     _keep_drawn(search)
     if search.incumbent.value < perfect * BELOW:
         search.drawing.go_on_near(search.incumbent.best)
@@ -127,17 +128,14 @@ def _keep_unfused(search: Search, attempt: Attempt) -> None:
     search.incumbent.found(search.incumbent.early)
 
 
-def _keep_perfect(search: Search, seconds: float) -> bool:
+def _keep_perfect(search: Search, seconds: float, anew: bool = False) -> bool:
     """Keep the best mapping with perfect tiles, or the best so far of them after so many seconds. True if it is the
-    best."""
+    best. anew: perfect ones are drawn, too; else the search goes on drawing."""
     perfect = replace(search.problem, mapspace=replace(search.problem.mapspace, name="ffm"))
-    return _keep_inner(search, search.within(perfect, _PerfectTiles(search.watcher), draws=True), seconds)
-
-
-def _keep_inner(search: Search, inner: Search, seconds: float) -> bool:
-    """Keep what a search in part of the space finds within so many seconds. True if it ended before."""
-    known = search.incumbent.best
-    inner.incumbent.best = inner.incumbent.early = known
+    inner = search.within(perfect, _PerfectTiles(search.watcher), anew)
+    if not anew:
+        inner.drawing.go_on(search.drawing)
+    inner.incumbent.best = inner.incumbent.early = search.incumbent.best
     try:
         with inner.stops.within(seconds):
             inner.incumbent.best = inner.solve()
@@ -147,7 +145,8 @@ def _keep_inner(search: Search, inner: Search, seconds: float) -> bool:
     except (Enough, TooManyChoices):
         return False
     finally:
-        if (best := inner.drawing.best()) is not None:
+        best = inner.drawing.best() if inner.drawing.leads else inner.incumbent.best
+        if best is not None:
             search.incumbent.found(best)
 
 

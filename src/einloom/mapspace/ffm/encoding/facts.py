@@ -32,7 +32,7 @@ from ..rules import allowed_instances, full_use, least_work, padded_variables
 MOST_SPREADS = 1_000  # spatial choices of one Einsum that are listed, in about 0.1 s
 DRAWN_FULLEST = 300  # of more, so many are drawn, in as long
 FEW_SPREADS = 20_000  # choices that are all looked at where tiles may be uneven
-DRAWN_SPREADS = 2000  # of more than those so many are drawn
+MOST_DRAWS = 8000  # of more than those so many are drawn to find `DRAWN_FULLEST` in full use
 IDLE_DRAWS = 500  # draws in a row that bring nothing new, after which no more are drawn
 MOST_ORDERS = 256  # orders of the Einsums whose tables are remembered
 Sequence = tuple[int, ...]  # for each place the number of an Einsum in the program; program order itself is ()
@@ -466,7 +466,7 @@ class Facts:
         if every <= FEW_SPREADS:
             choices: Iterable[tuple[int, ...]] = product(*(self.takes(i, *slot) for slot in slots))
         else:
-            choices = (self._drawn_choice(i, slots, rng) for _ in range(4 * DRAWN_SPREADS))
+            choices = (self._drawn_choice(i, slots, rng) for _ in range(MOST_DRAWS))
         idle = 0
         for choice in choices:
             spread = tuple((axis, v, n) for (axis, v), n in zip(slots, choice, strict=True) if n > 1)
