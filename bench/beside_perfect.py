@@ -1,7 +1,8 @@
-"""The space `ragged` beside `ffm` on the problems of the other benches: ``python -m bench.beside_perfect``.
+"""The space `ragged` beside `ffm`, on known problems and on chains: ``python -m bench.beside_perfect``.
 
-Whole processes with the same budget, one after the other; a mapping of `ffm` is in `ragged`, so that with time enough
-no value of `ragged` is higher. One CSV row per problem.
+The problems are those of the other benches; the chains are of convolutions. Whole processes with the same budget, one
+after the other; a mapping of `ffm` is in `ragged`, so that with time enough no value of `ragged` is higher. One CSV row
+per problem.
 """
 
 from __future__ import annotations
