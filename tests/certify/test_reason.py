@@ -19,6 +19,7 @@ from einloom.diagnose.constraints import constraints, only
 from einloom.diagnose.feasibility import Asker
 from einloom.diagnose.reason import named, obstacles
 from einloom.errors import Infeasible
+from einloom.machine.levels import Machine, Memory
 from einloom.mapspace.registry import space_for
 from einloom.problem import Problem
 from einloom.search.method import Watcher
@@ -146,13 +147,23 @@ def test_the_command_line_says_so_too(tmp_path: Path) -> None:
     assert "leave no mapping" not in CliRunner().invoke(main, [*asked, "--budget-memory", "4 GiB"]).output
 
 
+def test_a_machine_without_units_says_so() -> None:
+    """Copies need none, so there are such machines."""
+    told = Machine("m", (Memory("DRAM"),)).unexecuted(problem("matmul", "simple").workload.einsums[0])
+    assert told == "no compute unit of m executes Einsum Z (multiply with 2 inputs; the machine has none)"
+
+
 def test_an_einsum_that_no_unit_executes_is_named_without_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 500 alike Einsums the search for conflicts would take seconds, and say the same."""
     asked = problem("bert-base", "tpu-v4i")
     with pytest.raises(Infeasible) as met:
         el.map("bert-base", "tpu-v4i")
     monkeypatch.setattr(Asker, "feasible", lambda *_: pytest.fail("a search was run"))
-    told = "no compute unit of tpu-v4i executes Einsum N0 (map)"
-    assert met.value.witness == named(asked, met.value.witness) == told
+    told = (
+        "no compute unit of tpu-v4i executes Einsum N0 (map with 3 inputs; "
+        "Scalar executes multiply or map with 1 input, MAC executes multiply or map with 2 inputs)"
+    )
+    able = "; on tpu-v4i-vector, two-level, tileflow-gemm of the zoo every Einsum has a unit"
+    assert met.value.witness == named(asked, told) == told + able
     with pytest.raises(pytest.fail.Exception):
         named(asked, "something else")

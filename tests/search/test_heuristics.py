@@ -110,7 +110,7 @@ def test_options_are_checked_and_starts_are_kept() -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_an_einsum_without_a_unit_is_named(name: str) -> None:
-    with pytest.raises(Infeasible, match=r"no compute unit of tpu-v4i executes Einsum N0 \(map\)"):
+    with pytest.raises(Infeasible, match=r"no compute unit of tpu-v4i executes Einsum N0 \(map with 3 inputs;"):
         el.map("bert-base:layers=1", "tpu-v4i", method=name, seconds=0.5)
 
 

@@ -7,6 +7,7 @@ find in a short time, in a sentence each. `explain` says all of it, with the run
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import SequenceMatcher
 from itertools import islice
 
 from ..cost.room.occupancy import occupancy
@@ -15,6 +16,7 @@ from ..errors import SpecError
 from ..mapping.text import parse_mapping
 from ..problem import Problem
 from ..search.method import Watcher
+from ..zoo.machine_entries import NAMES, zoo_machine
 from .conflict import Blame, Choice
 from .constraints import constraints
 from .feasibility import Answer, Asker, Undecided, Unfinished
@@ -30,8 +32,9 @@ def named(problem: Problem, witness: str, seconds: float = SECONDS, watch: Watch
 
     As in ``Z needs at least 24 bits in GLB for tiles of A, B, Z, but GLB holds 20``.
     """
-    unexecuted = (problem.machine.unexecuted(einsum) for einsum in problem.workload.einsums)
-    if problem.mapspace.name not in SPACES or witness in unexecuted:
+    if any(witness == problem.machine.unexecuted(einsum) for einsum in problem.workload.einsums):
+        return f"{witness}; on {', '.join(_machines_with_units(problem))} of the zoo every Einsum has a unit"
+    if problem.mapspace.name not in SPACES:
         return witness
     blame = Blame(Asker(watch or Watcher(), seconds), problem, constraints(problem))
     conflict, helpful = obstacles(blame)
@@ -42,6 +45,13 @@ def named(problem: Problem, witness: str, seconds: float = SECONDS, watch: Watch
     if keys != ["size"] or not parts:
         parts.insert(0, _contradiction(blame, conflict))
     return "; ".join(parts)
+
+
+def _machines_with_units(problem: Problem) -> list[str]:
+    """Machines of the zoo that execute all Einsums, three at most, those of similar names first."""
+    einsums = problem.workload.einsums
+    able = [name for name in NAMES if not any(zoo_machine(name).unexecuted(einsum) for einsum in einsums)]
+    return sorted(able, key=lambda name: -SequenceMatcher(None, name, problem.machine.name).ratio())[:3]
 
 
 def obstacles(blame: Blame) -> tuple[Choice, list[Relaxation]]:

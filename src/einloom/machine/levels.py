@@ -185,6 +185,13 @@ class ComputeUnit:
         """True if this unit executes Einsums like this one (a copy needs no unit and is accepted by none)."""
         return einsum.kind in self.kinds and (not self.operands or len(einsum.inputs) in self.operands)
 
+    @property
+    def executed(self) -> str:
+        """The Einsums that it executes, in words, as in ``multiply or map with 1 or 2 inputs``."""
+        numbers = " or ".join(str(number) for number in self.operands)
+        inputs = f" with {numbers} input{'s' if self.operands != (1,) else ''}" if numbers else ""
+        return " or ".join(self.kinds) + inputs
+
 
 Level = Memory | Toll | Fanout | ComputeUnit
 
@@ -311,7 +318,12 @@ class Machine(Drawn):
         """Why `einsum` has no mapping at all: no unit executes it. None if one does, or none is needed."""
         if einsum.kind == "copy" or self.units_for(einsum):
             return None
-        return f"no compute unit of {self.name} executes Einsum {einsum.name} ({einsum.kind})"
+        inputs = f"{len(einsum.inputs)} input{'s' if len(einsum.inputs) != 1 else ''}"
+        able = ", ".join(f"{unit.name} executes {unit.executed}" for unit in self.units)
+        return (
+            f"no compute unit of {self.name} executes Einsum {einsum.name} ({einsum.kind} with {inputs}; "
+            f"{able or 'the machine has none'})"
+        )
 
     def must_hold(self, memory: Memory, workload: Workload, einsum: str, held_above: Collection[str]) -> frozenset[str]:
         return select(memory.must, workload, einsum, held_above)
