@@ -11,7 +11,9 @@ import pytest
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.divisors import divisors_up_to
 from einloom.mapspace.ffm import full_use
-from einloom.mapspace.ffm.encoding.facts import DRAWN_FULLEST, Facts, used_on
+from einloom.mapspace.ffm.encoding import spreads as encoded
+from einloom.mapspace.ffm.encoding.facts import Facts
+from einloom.mapspace.ffm.encoding.spreads import DRAWN_FULLEST, spreads, used_on
 from einloom.mapspace.ffm.full_use import Reach, Takes, least_iterations, pooled
 from einloom.mapspace.limits.data import AxisLimit, Limits, Numbers
 from einloom.mapspace.space import Mapspace
@@ -167,12 +169,12 @@ def test_the_choices_listed_are_all_that_use_the_most() -> None:
             if fits and all(extents[v] % prod(n for _, w, n in one if w == v) == 0 for v in "mnk"):
                 every.append(one)
         if not every:  # no loop of m has as many trips as the limit wants
-            assert facts.spreads(0, "MAC") == ()
+            assert spreads(facts, 0, "MAC") == []
             continue
         most = max(prod(n for _, _, n in one) for one in every)
         assert most == facts.most(0, "MAC")
-        assert list(facts.spreads(0, "MAC")) == [one for one in every if prod(n for _, _, n in one) == most]
-        many += len(facts.spreads(0, "MAC")) > 1
+        assert list(spreads(facts, 0, "MAC")) == [one for one in every if prod(n for _, _, n in one) == most]
+        many += len(spreads(facts, 0, "MAC")) > 1
     assert many > 20
 
 
@@ -180,10 +182,24 @@ def test_of_many_choices_some_are_drawn() -> None:
     """Eight variables on four axes of 4 x 16 x 256 x 256 instances: no dead ends, or this would take minutes."""
     workload, machine = load_workload("tileflow-cc1"), load_machine("tileflow-cloud").in_full_use()
     facts = Facts(workload, machine, Mapspace())
-    drawn = facts.spreads(1, "mac")
+    drawn = spreads(facts, 1, "mac")
     assert DRAWN_FULLEST / 2 < len(drawn) == len(set(drawn)) <= DRAWN_FULLEST
     for one in drawn:
         assert prod(n for _, _, n in one) == facts.most(1, "mac")
         assert all(used_on(one, axis.name) <= axis.size for axis in machine.axes.values())
         assert all(extent % prod(n for _, w, n in one if w == v) == 0 for v, extent in workload.extents.items())
     assert len({n for one in drawn for axis, _, n in one if axis == "core"}) > 1
+
+
+def test_choices_of_a_network_are_drawn_as_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some at each question, and in the end the same ones as of a small cascade."""
+    workload, machine = load_workload("tileflow-cc1"), load_machine("tileflow-cloud").in_full_use()
+    for mapspace, most in ((Mapspace(), DRAWN_FULLEST), (Mapspace("ragged"), 2 * DRAWN_FULLEST)):
+        monkeypatch.setattr(encoded, "MANY", 100)
+        every = list(spreads(Facts(workload, machine, mapspace), 1, "mac"))
+        monkeypatch.setattr(encoded, "MANY", 1)
+        facts = Facts(workload, machine, mapspace)
+        counts = [len(spreads(facts, 1, "mac")) for _ in range(40)]
+        drawn = spreads(facts, 1, "mac")
+        assert 0 < counts[0] <= encoded.AT_ONCE + encoded.UNEVEN < counts[1] < counts[-1] == len(drawn) <= most
+        assert set(drawn) == set(every) and len(drawn) == len(every)

@@ -20,6 +20,7 @@ from einloom.mapspace.ffm.encoding.facts import Facts
 from einloom.mapspace.ffm.encoding.grouping import _fused
 from einloom.mapspace.ffm.encoding.lending import with_lent
 from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft
+from einloom.mapspace.ffm.encoding.spreads import spreads
 from einloom.mapspace.ffm.encoding.state import Frame
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.limits.data import AxisLimit, Limits, Numbers
@@ -130,14 +131,14 @@ def test_uneven_choices_of_full_use_leave_other_axes_alone() -> None:
     """Both instances of X must work; Y is chosen elsewhere."""
     fan = Fanout("PE", (Axis("X", 2, use="full"), Axis("Y", 2)))
     workload, machine = read(("Z[m] = exp(A[m])",), {"m": 4}, fan)
-    assert Facts(workload, machine, Mapspace("ragged")).spreads(0, "MAC") == ((("X", "m", 2),),)
+    assert spreads(Facts(workload, machine, Mapspace("ragged")), 0, "MAC") == [(("X", "m", 2),)]
 
 
 def test_uneven_choices_of_full_use_stay_within_limits_of_their_axis() -> None:
     """Three of four instances may work: six values in two passes."""
     workload, machine = read(("Z[m] = exp(A[m])",), {"m": 6}, Fanout("PE", (Axis("X", 4, use="full"),)))
     limits = Limits(axes=(AxisLimit("X", Numbers(most=3)),))
-    assert Facts(workload, machine, Mapspace("ragged", limits=limits)).spreads(0, "MAC") == ((("X", "m", 3),),)
+    assert spreads(Facts(workload, machine, Mapspace("ragged", limits=limits)), 0, "MAC") == [(("X", "m", 3),)]
 
 
 TWICE = """

@@ -20,6 +20,7 @@ from ...mapspace.divisors import primes
 from ...mapspace.ffm.encoding.covers import recovered
 from ...mapspace.ffm.encoding.facts import Facts
 from ...mapspace.ffm.encoding.rooms import loads, own_bits
+from ...mapspace.ffm.encoding.spreads import spreads
 from ...mapspace.ffm.encoding.state import Own, State, Word, branch_items, covers_of, frame_of, path_of, tidy, word
 from ...mapspace.limits.checks import may_hold
 from ...problem import Problem
@@ -237,7 +238,7 @@ class _Packed:
 
     def _spreads(self) -> Ints:
         """int64 [n, axes, variables]: choices on the full-use axes, thinned evenly to `MOST_SPREADS`."""
-        known = () if self.unit is None else self.facts.spreads(self.i, self.unit)
+        known = () if self.unit is None else spreads(self.facts, self.i, self.unit)
         chosen = known[:: -(-len(known) // MOST_SPREADS)] if known else ()
         found = np.ones((len(chosen), len(self.facts.axes), len(self.variables)), dtype=np.int64)
         for row, one in enumerate(chosen):

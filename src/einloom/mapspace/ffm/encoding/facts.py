@@ -6,12 +6,10 @@ number of its place; with `order: free` there are tables for each order, and wha
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice, product
 from math import prod
 from random import Random
 from typing import Any
@@ -25,15 +23,9 @@ from ....workload.orders import awaited, earlier
 from ....workload.selectors import select
 from ...limits.checks import may_back, may_hold, must_hold, share_allowed, total_allowed
 from ...space import Mapspace
-from ..full_use import Chosen, Fullest
 from ..ragged import spread_windows
 from ..rules import allowed_instances, full_use, least_work, padded_variables
 
-MOST_SPREADS = 1_000  # spatial choices of one Einsum that are listed, in about 0.1 s
-DRAWN_FULLEST = 300  # of more, so many are drawn, in as long
-FEW_SPREADS = 20_000  # choices that are all looked at where tiles may be uneven
-MOST_DRAWS = 8000  # of more than those so many are drawn to find `DRAWN_FULLEST` in full use
-IDLE_DRAWS = 500  # draws in a row that bring nothing new, after which no more are drawn
 MOST_ORDERS = 256  # orders of the Einsums whose tables are remembered
 Sequence = tuple[int, ...]  # for each place the number of an Einsum in the program; program order itself is ()
 Spread = tuple[tuple[str, str, int], ...]
@@ -116,7 +108,7 @@ class Facts:
         self._axes_of: dict[str, list[str]] = {}
         self._widths: dict[tuple[int, int, str], int] = {}
         self._visible: dict[str | None, list[int]] = {}
-        self._spreads: dict[tuple[int, str], tuple[Spread, ...]] = {}
+        self.spread_lists: dict[tuple[int, str], tuple[list[Spread], Iterator[tuple[Spread, ...]]]] = {}
         self._takes: dict[tuple[int, str, str], tuple[int, ...]] = {}
         self._most: dict[tuple[int, str], int] = {}
         self._least: dict[tuple[int, str], int] = {}
@@ -172,7 +164,7 @@ class Facts:
                 for level in self.machine.levels
             )
             found.machine = replace(self.machine, levels=tuple(levels))
-            found._takes, found._spreads, found._most, found._least, found.spread_over = {}, {}, {}, {}, {}
+            found._takes, found.spread_lists, found._most, found._least, found.spread_over = {}, {}, {}, {}, {}
             self._shares[left] = found
         return self._shares[left]
 
@@ -450,86 +442,6 @@ class Facts:
         """True if limits let all loops of Einsum i on the axis take so many instances together."""
         return total_allowed(self.limits, self.einsums[i].name, axis, instances)
 
-    def spreads(self, i: int, unit: str) -> tuple[Spread, ...]:
-        """Choices on the full-use axes that use them as the space asks: all of few, some of many."""
-        key = self.label[i], unit
-        if key not in self._spreads:
-            self._spreads[key] = self._uneven_spreads(i, unit) if self.ragged else self._fullest(i, unit)
-        return self._spreads[key]
-
-    def _uneven_spreads(self, i: int, unit: str) -> tuple[Spread, ...]:
-        """Those of `ragged`: all of them if they are few, else `DRAWN_FULLEST` at random, always the same ones."""
-        names = [axis for axis in self.axes_of(i, unit) if self.machine.axes[axis].use == "full"]
-        slots = [(axis, v) for axis in names for v in self.einsums[i].variables if len(self.takes(i, axis, v)) > 1]
-        every = prod(len(self.takes(i, *slot)) for slot in slots)
-        rng, found, most = Random(0), dict[Spread, None](), MOST_SPREADS if every <= FEW_SPREADS else DRAWN_FULLEST
-        if every <= FEW_SPREADS:
-            choices: Iterable[tuple[int, ...]] = product(*(self.takes(i, *slot) for slot in slots))
-        else:
-            choices = (self._drawn_choice(i, slots, rng) for _ in range(MOST_DRAWS))
-        idle = 0
-        for choice in choices:
-            spread = tuple((axis, v, n) for (axis, v), n in zip(slots, choice, strict=True) if n > 1)
-            if spread not in found and self._full_enough(i, unit, spread, names):
-                found[spread], idle = None, 0
-            else:
-                idle += 1
-            if len(found) == most or (every > FEW_SPREADS and idle == IDLE_DRAWS):
-                break
-        return tuple(found) if every <= FEW_SPREADS else (*self._fullest(i, unit), *found)
-
-    def _drawn_choice(self, i: int, slots: list[tuple[str, str]], rng: Random) -> tuple[int, ...]:
-        """Instances of each slot at random: mostly as many as fit, or as few as make as many passes."""
-        room = {axis: self.machine.axes[axis].size for axis, _ in slots}
-        left, chosen = dict(self.full[i]), dict[tuple[str, str], int]()
-        for axis, v in rng.sample(slots, len(slots)):
-            options = self.takes(i, axis, v)  # ascending, often of hundreds
-            fit = bisect_right(options, min(room[axis], left[v]))
-            n = options[fit - 1] if rng.random() < 0.7 else options[rng.randrange(fit)]
-            fewer = -(-left[v] // -(-left[v] // n))
-            n = fewer if options[bisect_left(options, fewer)] == fewer and rng.random() < 0.5 else n
-            chosen[axis, v] = n
-            room[axis] //= n
-            left[v] = -(-left[v] // n)
-        return tuple(chosen[slot] for slot in slots)
-
-    def _full_enough(self, i: int, unit: str, spread: Spread, names: list[str]) -> bool:
-        used = dict.fromkeys(names, 1)
-        for axis, _, n in spread:
-            used[axis] *= n
-        if any(n > self.machine.axes[axis].size or not self.total_allowed(i, axis, n) for axis, n in used.items()):
-            return False
-        work, windows, shares = 1, False, dict.fromkeys(self.full[i], 1)
-        for _, v, n in spread:
-            shares[v] *= n
-        for v, extent in self.full[i].items():
-            n = shares[v]
-            work *= -(-extent // n)
-            windows = windows or (extent % n > 0 and v in self.windows(i))
-        return work <= self.least_work(i, unit, windows)
-
-    def _fullest(self, i: int, unit: str) -> tuple[Spread, ...]:
-        """All choices of full use if they are few, else `DRAWN_FULLEST` at random, always the same ones."""
-        names = [axis for axis in self.axes_of(i, unit) if self.machine.axes[axis].use == "full"]
-        sizes, variables = tuple(self.machine.axes[axis].size for axis in names), self.einsums[i].variables
-        extents = self.extents
-        takes = tuple(
-            (extents[v], tuple(tuple(n for n in self.takes(i, a, v) if extents[v] % n == 0) for a in names))
-            for v in variables
-        )
-        fullest = Fullest(sizes, takes, self.most(i, unit))
-
-        def allowed(choices: Iterable[Chosen]) -> tuple[Spread, ...]:
-            spreads = dict.fromkeys(tuple((names[a], variables[v], n) for a, v, n in one) for one in choices)
-            return tuple(one for one in spreads if all(self.total_allowed(i, a, used_on(one, a)) for a in names))
-
-        found, rng = tuple(islice(fullest.choices(reversed), MOST_SPREADS + 1)), Random(0)
-        if len(found) > MOST_SPREADS:
-            drawn = allowed(next(fullest.choices(lambda n: rng.sample(n, len(n)))) for _ in range(DRAWN_FULLEST))
-            if drawn:
-                return drawn
-        return allowed(found)
-
 
 def _compound(access: Access) -> frozenset[str]:
     """The variables of the access's indices that add several."""
@@ -539,8 +451,3 @@ def _compound(access: Access) -> frozenset[str]:
 def _plain(access: Access) -> tuple[str, ...] | None:
     """The variables of an access all of whose indices are one plain variable; None if some is not."""
     return tuple(index.variables[0] for index in access.indices) if all(i.simple for i in access.indices) else None
-
-
-def used_on(spread: Spread, axis: str) -> int:
-    """Instances of the axis that a choice uses."""
-    return prod(n for name, _, n in spread if name == axis)

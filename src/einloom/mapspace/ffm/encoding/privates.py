@@ -12,6 +12,7 @@ from .checks import path_fault
 from .covers import covering, may_cut, recovered
 from .facts import Facts, Spread
 from .rooms import tile_bits
+from .spreads import spreads
 from .state import (
     Own,
     Raised,
@@ -117,7 +118,7 @@ def _full(
     facts: Facts, state: State, i: int, unit: str, left: dict[str, int], shared: list[tuple[str, str, int]], rng: Random
 ) -> Spread | None:
     """A choice on the full-use axes that has the shared loops and divides what is left, without these loops."""
-    every = facts.spreads(i, unit)
+    every = spreads(facts, i, unit)
     cut = {v for v, _, _ in state.shared[i]}
     free = {v for v in left if v not in cut and facts.may_be_uneven(i, v, "any")}
 
