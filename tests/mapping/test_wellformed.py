@@ -8,6 +8,7 @@ import pytest
 
 from cases import arrayed, cascade, machine, simple
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from einloom.mapping.legality.dependence import _overlap
 from einloom.mapping.legality.structure import problems
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Compute, Loop, Mapping, Split, Store
@@ -417,3 +418,9 @@ def test_monstrous_trips_are_refused_quickly() -> None:
     loops = tuple(Loop((("E", "m"),), 2**39) for _ in range(4))
     nest = (Store("DRAM", ("A", "Z")), *loops, LEAF)
     assert problems(big, simple(), Mapping(nest))
+
+
+def test_a_step_that_reads_nothing_reads_nothing_again() -> None:
+    """Two positions computed before it: of 1 and 2 one is read again; an empty window between them reads none."""
+    assert _overlap((2, 4), ((0, 2), (1, 3)), 3) == 1
+    assert _overlap((2, 4), ((0, 2), (1, 1)), 3) == 0

@@ -203,3 +203,15 @@ def test_choices_of_a_network_are_drawn_as_they_are_asked_for(monkeypatch: pytes
         drawn = spreads(facts, 1, "mac")
         assert 0 < counts[0] <= encoded.AT_ONCE + encoded.UNEVEN < counts[1] < counts[-1] == len(drawn) <= most
         assert set(drawn) == set(every) and len(drawn) == len(every)
+
+
+def test_more_choices_than_a_network_lists_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of a small cascade's few are more than one; each question brings one."""
+    monkeypatch.setattr(encoded, "MANY", 1)
+    monkeypatch.setattr(encoded, "AT_ONCE", 1)
+    workload = build_workload("two", ("T[m,n] = A[m,n]", "Z[m,n] = T[m,n]"), {"m": 8, "n": 8}, bits=8)
+    levels = (Memory("DRAM", None, 1.0, 1.0), Fanout("P", (Axis("X", 8, use="full"),)), ComputeUnit("MAC"))
+    facts = Facts(workload, Machine("m", levels), Mapspace())
+    assert len(spreads(facts, 0, "MAC")) == 4  # m and n take 8, 4, 2 or 1
+    monkeypatch.setattr(encoded, "FEW_OF_MANY", 3)
+    assert len(spreads(facts, 1, "MAC")) == 1 and len(spreads(facts, 1, "MAC")) == 2

@@ -27,9 +27,12 @@ from einloom.mapspace.limits.data import AxisLimit, Limits, Numbers
 from einloom.mapspace.registry import space_for
 from einloom.mapspace.space import Mapspace
 from einloom.search import first
+from einloom.search.evaluator import Evaluator
 from einloom.search.first import FirstMappings
 from einloom.search.heuristics import uneven_kernel
 from einloom.search.heuristics.anneal import Anneal
+from einloom.search.heuristics.gradient import _unfused
+from einloom.search.heuristics.points import Points
 from einloom.search.heuristics.turns import Turns
 from einloom.search.method import Recorder, Watcher
 from einloom.workload.build import build_workload
@@ -230,3 +233,20 @@ def test_a_loop_gets_no_more_trips_than_the_loops_below_leave_it(monkeypatch: py
         assert uneven_kernel.retile(1, trips, spread, whole, np.array([0])) == 1
         seen.add((int(trips[0, 0]), int(trips[1, 0])))
     assert seen == {(1, 2), (2, 2), (3, 2)} | {(3, trips) for trips in range(1, 7)}
+
+
+def test_a_gate_that_is_shut_brings_its_tensor_to_the_outermost_memory() -> None:
+    """And leaves what else is fused as it is."""
+    asked, rng, seen = problem("matmuls:n=4,m=8,kn=8", "two-level", "energy"), Random(3), 0
+    space = space_for(asked.workload, asked.machine, asked.mapspace)
+    points = Points(asked, space, Evaluator(asked, space))
+    while seen < 5:
+        found = points.draw(rng)
+        assert found is not None
+        state = found[1]
+        for number in (n for n, depth in enumerate(state.depths) if state.homes[n] > 0):
+            apart = _unfused(points, state, number, rng)
+            others = [n for n in range(len(state.homes)) if n != number]
+            assert apart.homes[number] == apart.depths[number] == 0
+            assert [apart.homes[n] for n in others] == [state.homes[n] for n in others]
+            seen += 1

@@ -108,6 +108,15 @@ def test_options_are_checked_and_starts_are_kept() -> None:
             el.map(*tiny, method="anneal", method_options=options)
 
 
+@pytest.mark.parametrize("value", [-0.25, 1.5])
+@pytest.mark.parametrize(
+    ("name", "option"), [("tileflow", "mutation"), ("anneal", "shared"), ("genetic", "crossover"), ("gradient", "fuse")]
+)
+def test_an_option_that_is_a_share_lies_between_nothing_and_all(name: str, option: str, value: float) -> None:
+    with pytest.raises(el.SpecError, match=f"{option}: from 0 to 1"):
+        el.map("matmuls:n=2,m=16,kn=16", "two-level", method=name, method_options={option: value}, steps=2)
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_an_einsum_without_a_unit_is_named(name: str) -> None:
     with pytest.raises(Infeasible, match=r"no compute unit of tpu-v4i executes Einsum N0 \(map with 3 inputs;"):

@@ -11,7 +11,7 @@ import pytest
 
 import einloom as el
 from einloom.api import problem
-from einloom.certify import again
+from einloom.certify import again, likeness
 from einloom.certify.likeness import workload_likeness
 from einloom.cost import event
 from einloom.cost.batch.program import ProgramRecorder
@@ -138,6 +138,13 @@ def test_a_name_of_the_zoo_with_another_persistent_tensor_is_not_the_zoos() -> N
     kept = replace(zoo, tensors=tuple(replace(tensor, persistent=tensor.name == "B") for tensor in zoo.tensors))
     same, other = workload_likeness(zoo), workload_likeness(kept)
     assert same is not None and same.same and other is not None and kept != zoo and not other.same
+
+
+def test_a_likeness_that_was_not_looked_for_to_the_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    zoo = el.load_workload("matmul:m=8,n=4,k=2")
+    monkeypatch.setattr(likeness, "MOST_BUILT", 1)
+    found = workload_likeness(zoo)
+    assert not found.same and found.words == "bears the name of the zoo's matmul; not all that it could be was tried"
 
 
 def test_an_unknown_latency_rule_is_refused_by_the_analysis_itself() -> None:

@@ -113,6 +113,17 @@ def test_loops_below_such_an_array_pay(seed: int, monkeypatch: pytest.MonkeyPatc
     assert value is not None and without is not None and value < without * (1 - 1e-9)
 
 
+def test_uneven_choices_are_counted_as_they_are_listed() -> None:
+    """Those of a rank of seven on four instances: more than its divisors."""
+    workload = build_workload("w", ("Z[m] = A[m,k]",), {"m": 7, "k": 6}, bits=1)
+    levels = Memory("DRAM"), Fanout("F", (Axis("X", 4),)), Memory("GLB"), ComputeUnit("MAC")
+    problem = Problem(workload, Machine("m", levels), Mapspace("ragged"), Objective("energy"))
+    attempt = Attempt(problem, ExactOptions(), Watcher(), {}, lambda: None)
+    classes = attempt.classes[attempt.signatures[0]]
+    option = classes.signature.units[0]
+    assert classes.number(option) == len(classes.spreads(option)) == 7
+
+
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
 def test_what_instances_access(stride: int, dilation: int) -> None:
     """Of a spatial loop that cuts unevenly: the places of each instance, which are neighbours."""
