@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from einloom.certify.again import SecondSolution
 from einloom.certify.likeness import machine_likeness, title_likeness, workload_likeness
 from einloom.certify.verdict import Verdict
 from einloom.certify.verify import verify
+from einloom.machine.levels import Fanout
 from einloom.problem import Certificate, Guarantee
 from einloom.result import Result
 from einloom.result.document import digest
@@ -319,6 +321,14 @@ def test_what_the_zoo_builds_is_the_zoos(call: str) -> None:
     found = machine_likeness(el.load_machine(call))
     assert found.same, found
     assert el.load_machine(found.words.removeprefix("the zoo's ")) == el.load_machine(call)
+
+
+def test_every_axis_of_a_fanout_is_compared() -> None:
+    machine = el.load_machine("tpu-v4i")
+    (fanout,) = (level for level in machine.levels if isinstance(level, Fanout) and len(level.axes) > 1)
+    narrow = replace(fanout, axes=(replace(fanout.axes[0], size=64), *fanout.axes[1:]))
+    found = machine_likeness(el.Machine("tpu-v4i", tuple(narrow if one is fanout else one for one in machine.levels)))
+    assert not found.same and f"{fanout.name}.{fanout.axes[0].name}.size is 64, there 128" in found.words
 
 
 def test_other_names_are_nobodys() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from einloom.search import exact, several
 from einloom.search.exact import Exact, feasible, first_feasible, least_value
 from einloom.search.method import Method, Watcher
 from einloom.search.registry import method
-from einloom.search.several import Labelled, _Several, best_of
+from einloom.search.several import Labelled, _Inner, _Several, best_of
 from einloom.search.starts import fitting
 from einloom.workload.build import build_workload
 from einloom.workload.selectors import selector
@@ -209,3 +210,13 @@ def test_a_search_that_is_stopped_with_perfect_tiles_ends(monkeypatch: pytest.Mo
     monkeypatch.setattr(_Several, "alternative", once)
     found = best_of(problems, "exact", Budget(seconds=20.0), Stages())
     assert asked_of == ["ffm", "ffm"] and found.ended is not None
+
+
+def test_counts_of_several_searches_are_added() -> None:
+    """Each from nothing on."""
+    counts: dict[str, int] = {}
+    for label in ("one", "other"):
+        inner = _Inner(SimpleNamespace(counts=counts), label)  # type: ignore[arg-type]
+        inner.count("evaluated", 3)
+        inner.count("bound")
+    assert counts == {"evaluated": 6, "bound": 2}
