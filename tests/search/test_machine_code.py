@@ -48,3 +48,7 @@ def _loaded() -> bool:
     known = machine_code.compiled(function)
     assert function(4) == 8 and bool(function.stats.cache_hits) == known
     return known
+
+
+def test_a_function_without_machine_code_is_not_compiled() -> None:
+    assert not machine_code.compiled(len)
