@@ -179,3 +179,12 @@ def test_normal_form_is_a_fixed_point_and_illegal_trees_never_raise(mapping: Map
     assert normal_form(normal, WORKLOAD) == normal
     assert parse_mapping(print_mapping(normal, WORKLOAD), WORKLOAD, arrayed()) == normal
     assert isinstance(problems(WORKLOAD, arrayed(), mapping), tuple)
+
+
+def test_a_tile_is_left_out_where_what_is_left_above_it_says_it() -> None:
+    """Of ten values in two steps of five: three steps of two need no tile, three steps of four do."""
+    asked = cascade("E: Z[m] = exp(A[m])", {"m": 10})
+    tree = "store DRAM: A Z\nfor m in 2\nfor m in {}\ncompute E\n"
+    plain, short = (parse_mapping(tree.format(loop), asked, simple()) for loop in ("3 tile 2", "2 tile 4"))
+    assert normal_form(plain, asked) == parse_mapping(tree.format("3"), asked, simple())
+    assert normal_form(short, asked) == short

@@ -19,6 +19,7 @@ from einloom.mapspace.ffm.encoding import Encoding, NoProposal
 from einloom.mapspace.ffm.encoding.facts import Facts
 from einloom.mapspace.ffm.encoding.grouping import _fused
 from einloom.mapspace.ffm.encoding.lending import with_lent
+from einloom.mapspace.ffm.encoding.privates import _rest_of
 from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft
 from einloom.mapspace.ffm.encoding.spreads import spreads
 from einloom.mapspace.ffm.encoding.state import Frame
@@ -250,3 +251,14 @@ def test_a_gate_that_is_shut_brings_its_tensor_to_the_outermost_memory() -> None
             assert apart.homes[number] == apart.depths[number] == 0
             assert [apart.homes[n] for n in others] == [state.homes[n] for n in others]
             seen += 1
+
+
+def test_spatial_loops_of_one_variable_share_what_it_has() -> None:
+    """Of four values two axes may take two each, not four and two."""
+    workload, machine = read(("Z[m] = exp(A[m])",), {"m": 4}, Fanout("PE", (Axis("X", 4), Axis("Y", 2))))
+    encoding = Encoding(workload, machine, Mapspace())
+    state = encoding.sample(Random(1))
+    assert state is not None
+    halves = (("X", "m", 2), ("Y", "m", 2))
+    assert _rest_of(encoding.facts, state, 0, halves) == halves
+    assert _rest_of(encoding.facts, state, 0, (("X", "m", 4), ("Y", "m", 2))) is None

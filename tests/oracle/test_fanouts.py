@@ -105,3 +105,12 @@ def test_a_large_tree_is_still_quick() -> None:
     workload = cascade("E: Z[m,n] = A[m,k] * B[k,n]", {"m": 16, "n": 16, "k": 16})
     text = "DRAM[A B Z] E.m:4 GLB[A] E.k:4 GLB[B] E.n:4 GLB[Z] E.m:4 E.n:4 E.k:4 !E@MAC"
     assert simulate(workload, simple(), tree(text)).operations == {"E": 4096}
+
+
+def test_an_einsum_without_work_in_a_step_rests_while_its_partner_goes_on() -> None:
+    """The first of four values of Z is padding: T has three steps, and no loop of its own that could tell."""
+    asked = cascade("T: T[u] = exp(A[u])\nZ: Z[p] = T[p-1] * W[p]", {"u": 3, "p": 4}, shapes={"T": (3,)})
+    found = simulate(asked, simple(), tree("DRAM[A Z W] T.u,Z.p:4 GLB[T] { !T@MAC } { !Z@MAC }"))
+    assert found.reasons == () and found.correct
+    assert found.operations == {"T": 3, "Z": 4}
+    assert (found.count("GLB", "T", "write"), found.count("GLB", "T", "read")) == (3, 3)

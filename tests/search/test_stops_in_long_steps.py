@@ -217,9 +217,11 @@ def test_sources_of_a_block_keep_their_numbers() -> None:
     """They say which links a row has: where no row of the first source is left, the second is still the second."""
     table = sweep_module.sweep(uneven())
     parts = [wrapped(rows) for rows in table.levels[1][:2]]
-    both, last = union(parts), len(parts[0]) + len(parts[1]) - 1
+    columns: list[None] = []
+    both, last = union(parts, lambda: columns.append(None)), len(parts[0]) + len(parts[1]) - 1
     compactor = Compactor([(both.trail, np.array([last]))])
     trail = compactor.trail(both.trail)
     assert trail.source.tolist() == [1] and len(trail.sources) == 2
+    assert len(columns) >= 4  # before each it is asked whether to go on
     assert compactor.rows(both.trail, np.array([last])).tolist() == [0]
     assert np.array_equal(trail.sources[1].x[trail.row], both.x[[last]])
