@@ -22,11 +22,12 @@ from einloom.api import problem
 from einloom.certify.again import SecondSolution
 from einloom.certify.likeness import machine_likeness, title_likeness, workload_likeness
 from einloom.certify.verdict import Verdict
-from einloom.certify.verify import verify
+from einloom.certify.verify import _notes, verify
 from einloom.machine.levels import Fanout
 from einloom.problem import Certificate, Guarantee
 from einloom.result import Result
 from einloom.result.document import digest
+from einloom.workload.selectors import selector
 
 FORGERIES = Path(__file__).resolve().parents[1] / "inputs" / "forgeries"
 WORSE = "store DRAM: A B Z\nfor m in 4\nfor n in 4\nfor k in 4\ncompute Z @ MAC\n"
@@ -348,3 +349,15 @@ def test_titles_are_held_against_the_dataflows() -> None:
 
 def test_a_verdict_that_was_stopped_is_not_ok() -> None:
     assert Verdict(()).ok and not Verdict((), stopped=True).ok
+
+
+def test_the_note_that_the_problem_does_not_give_is_named() -> None:
+    """Not one that it does."""
+    plain = el.load_machine("two-level")
+    levels = (plain.levels[0], replace(plain.levels[1], must=selector("persistent")), *plain.levels[2:])
+    found = el.map("matmul:m=2,n=2,k=2", el.Machine("noted", levels))
+    assert found.notes and not list(_notes(replace(found, recorded_notes=found.notes)))
+    (check,) = _notes(replace(found, recorded_notes=(*found.notes, "proven by hand")))
+    assert not check.passed and check.detail == "the problem does not give 'proven by hand'"
+    (check,) = _notes(replace(found, recorded_notes=()))
+    assert not check.passed and check.detail == "a note of the problem is gone"

@@ -110,7 +110,9 @@ def test_a_large_tree_is_still_quick() -> None:
 def test_an_einsum_without_work_in_a_step_rests_while_its_partner_goes_on() -> None:
     """The first of four values of Z is padding: T has three steps, and no loop of its own that could tell."""
     asked = cascade("T: T[u] = exp(A[u])\nZ: Z[p] = T[p-1] * W[p]", {"u": 3, "p": 4}, shapes={"T": (3,)})
-    found = simulate(asked, simple(), tree("DRAM[A Z W] T.u,Z.p:4 GLB[T] { !T@MAC } { !Z@MAC }"))
-    assert found.reasons == () and found.correct
-    assert found.operations == {"T": 3, "Z": 4}
-    assert (found.count("GLB", "T", "write"), found.count("GLB", "T", "read")) == (3, 3)
+    for stores, bits in (("T", 1), ("A T", 2)):  # the first step holds nothing of A
+        found = simulate(asked, simple(), tree(f"DRAM[A Z W] T.u,Z.p:4 GLB[{stores}] {{ !T@MAC }} {{ !Z@MAC }}"))
+        assert found.reasons == () and found.correct
+        assert found.operations == {"T": 3, "Z": 4}
+        assert (found.count("GLB", "T", "write"), found.count("GLB", "T", "read")) == (3, 3)
+        assert found.occupancy["GLB"] == bits

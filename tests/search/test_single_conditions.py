@@ -6,19 +6,23 @@ import numpy as np
 import pytest
 
 from einloom.api import problem
+from einloom.cost.evaluate import evaluate
 from einloom.cost.event import event_time
 from einloom.machine.files import parse_machine
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapping.text import parse_mapping
-from einloom.mapspace.limits.data import Limits, LoopLimit, Numbers
+from einloom.mapspace.limits.data import AxisLimit, Limits, LoopLimit, Numbers
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact import Exact, ExactOptions
+from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds.cutoff import Cutoff
 from einloom.search.exact.branch_and_bound import Run
 from einloom.search.exact.concurrent.passes import ConcurrentAttempt
+from einloom.search.exact.einsums.users import Users
 from einloom.search.exact.head_starts import first_apart
 from einloom.search.exact.spatial_lists import Beside
+from einloom.search.exact.unlisted.points import unlisted_points
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Recorder, Watcher
 from einloom.workload.build import build_workload
@@ -50,6 +54,18 @@ def test_a_writer_goes_on_when_its_reader_begins_where_a_slot_is_free_from_then_
     for release, seconds in (("start", 4), ("end", 6)):
         machine = parse_machine(STAGES.format(release=release))
         assert event_time(workload, machine, parse_mapping(PIPELINE, workload, machine)).seconds == seconds
+
+
+def test_a_pipeline_inside_an_instance_has_the_tokens_of_that_instance() -> None:
+    """Two of four in each of two: three seconds for two stages."""
+    workload = build_workload("two", ("T[m] = exp(X[m])", "Z[m] = exp(T[m])"), {"m": 4}, bits=1)
+    fan = "  - {fanout: F, axes: [{axis: A, size: 2}]}\n  - {memory: GLB"
+    machine = parse_machine(STAGES.format(release="end").replace("  - {memory: GLB", fan))
+    tree = parse_mapping(
+        PIPELINE.replace("for m in 3", "par m in 2 @ A\nfor m in 2").replace("slots 1", "slots 2"), workload, machine
+    )
+    for rule in ("tile", "einsum"):
+        assert evaluate(workload, machine, tree, rule).latency == 3
 
 
 def test_a_display_hears_of_every_stage() -> None:
@@ -147,3 +163,32 @@ def test_stores_of_a_window_agree_on_the_loop_that_slides_it() -> None:
     filters, inputs = 16 * 10, 16 * (10 + 2 + 4 + 0.5 + 0.5)
     outputs = 16 * 2 + 12 * 4 + 4 * (4 + 10)  # written, read back, and moved to DRAM
     assert Exact().search(asked).value == Exhaustive().search(asked).value == filters + inputs + outputs
+
+
+def test_a_tensor_passes_on_to_the_last_of_its_readers() -> None:
+    """T is read by U and by Z, with V between them."""
+    workload = build_workload(
+        "four", ("T[m] = exp(X[m])", "U[m] = exp(T[m])", "V[m] = exp(U[m])", "Z[m] = V[m] * T[m]"), {"m": 3}, bits=1
+    )
+    users = Users(workload, problem("matmul", "two-level").machine)
+    assert {"T", "U", "V"} <= set(users.linking)
+    assert users._links == [1, 2, 2, 0]
+
+
+def test_limits_of_instances_are_for_einsums_and_not_for_copies() -> None:
+    """Of four instances a limit leaves one: an Einsum takes four times as long, a copy as long as before."""
+    ends = {}
+    for text in ("Z[m] = exp(A[m])", "Z[m] = copy(A[m])"):
+        workload = build_workload("one", (text,), {"m": 4}, bits=1)
+        levels = (
+            Memory("DRAM"),
+            Fanout("F", (Axis("X", 4),)),
+            Memory("GLB", None, 0.0, 0.0, read_throughput=1.0, write_throughput=1.0, must=selector("all")),
+            ComputeUnit("MAC", throughput=1.0),
+        )
+        for limits in (Limits(), Limits(axes=(AxisLimit("X", Numbers(most=1), ("m",)),))):
+            asked = Problem(workload, Machine("m", levels), Mapspace(limits=limits), Objective("latency"))
+            once = Attempt(asked, ExactOptions(), Watcher(), {}, lambda: None)
+            (sig,) = once.signatures
+            ends[text[5:9], bool(limits.axes)] = float(unlisted_points(asked.machine, sig, (asked.objective,)).min())
+    assert ends["= ex", True] == 4 * ends["= ex", False] and ends["= co", True] == ends["= co", False] > 0
