@@ -355,7 +355,8 @@ def test_the_note_that_the_problem_does_not_give_is_named() -> None:
     """Not one that it does."""
     plain = el.load_machine("two-level")
     levels = (plain.levels[0], replace(plain.levels[1], must=selector("persistent")), *plain.levels[2:])
-    found = el.map("matmul:m=2,n=2,k=2", el.Machine("noted", levels))
+    with pytest.warns(el.EinloomWarning, match="selects no tensor"):
+        found = el.map("matmul:m=2,n=2,k=2", el.Machine("noted", levels))
     assert found.notes and not list(_notes(replace(found, recorded_notes=found.notes)))
     (check,) = _notes(replace(found, recorded_notes=(*found.notes, "proven by hand")))
     assert not check.passed and check.detail == "the problem does not give 'proven by hand'"

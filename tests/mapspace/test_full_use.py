@@ -215,3 +215,8 @@ def test_more_choices_than_a_network_lists_are_drawn(monkeypatch: pytest.MonkeyP
     assert len(spreads(facts, 0, "MAC")) == 4  # m and n take 8, 4, 2 or 1
     monkeypatch.setattr(encoded, "FEW_OF_MANY", 3)
     assert len(spreads(facts, 1, "MAC")) == 1 and len(spreads(facts, 1, "MAC")) == 2
+
+
+def test_of_choices_that_leave_nothing_to_other_axes_the_least_counts() -> None:
+    """Of nineteen values four instances have five at most, three seven; both are uneven."""
+    assert least_iterations((4,), (0,), ((19, ((1, 2, 3, 4),)),), (None,)) == 5

@@ -4,6 +4,7 @@ other test saw."""
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from random import Random
 from types import SimpleNamespace
@@ -16,13 +17,14 @@ from einloom.api import problem
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapping.text import parse_mapping, print_mapping
 from einloom.mapspace.ffm.encoding import Encoding, NoProposal
+from einloom.mapspace.ffm.encoding.checks import _ties
 from einloom.mapspace.ffm.encoding.facts import Facts
 from einloom.mapspace.ffm.encoding.grouping import _fused
 from einloom.mapspace.ffm.encoding.lending import with_lent
 from einloom.mapspace.ffm.encoding.privates import _rest_of
 from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft
 from einloom.mapspace.ffm.encoding.spreads import spreads
-from einloom.mapspace.ffm.encoding.state import Frame
+from einloom.mapspace.ffm.encoding.state import Frame, frame_of
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.limits.data import AxisLimit, Limits, Numbers
 from einloom.mapspace.registry import space_for
@@ -262,3 +264,17 @@ def test_spatial_loops_of_one_variable_share_what_it_has() -> None:
     halves = (("X", "m", 2), ("Y", "m", 2))
     assert _rest_of(encoding.facts, state, 0, halves) == halves
     assert _rest_of(encoding.facts, state, 0, (("X", "m", 4), ("Y", "m", 2))) is None
+
+
+def test_loops_of_variables_that_the_tensor_between_them_lacks_are_no_shared_loops() -> None:
+    """k of its writer and n of its reader are alike in that it has neither."""
+    workload = build_workload("two", ("T[m] = A[m,k]", "Z[m,n] = T[m] * B[n]"), {"m": 4, "k": 4, "n": 4}, bits=8)
+    levels = (Memory("DRAM", None, 1.0, 1.0), Memory("GLB", None, 1.0, 1.0), ComputeUnit("MAC"))
+    encoding, rng = Encoding(workload, Machine("m", levels), Mapspace()), Random(2)
+    facts, state = encoding.facts, None
+    while state is None or state.depths != (1,):
+        state = encoding.sample(rng, 1.0)
+    trips = state.shared[0][0][1]
+    apart = replace(state, shared=((("k", trips, None),), (("n", trips, None),)))
+    assert list(_ties(facts, state, frame_of(facts, state))) == []
+    assert list(_ties(facts, apart, frame_of(facts, apart))) == ["loop not of the tensor"]
