@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import pytest
 
@@ -16,12 +17,14 @@ from agreement import Subject, differences, subject
 from cases import arrayed, cascade, simple, tree
 from einloom.cost.room.occupancy import occupancy
 from einloom.cost.traffic.paths import paths
-from einloom.machine.levels import Machine, Memory
+from einloom.errors import SpecError
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapping.legality.structure import problems
 from einloom.oracle import simulate
+from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
 from einloom.workload.selectors import selector
-from trees import FEATURES
+from trees import FEATURES, Case
 
 TREES = 2150
 PARTS = pytest.mark.parametrize("part", [6, pytest.param(1, marks=pytest.mark.slow)])
@@ -126,3 +129,30 @@ def test_repeats_of_a_persistent_tensor_fill_its_backing_store_only() -> None:
     found = {o.memory: o.bits for o in occupancy(workload, simple(), paths(workload, mapping))}
     assert found == {"DRAM": 8 + 2 + 3 * 4, "GLB": 2}
     assert simulate(workload, simple(), mapping).occupancy == found
+
+
+def test_steps_in_which_one_einsum_rests_agree() -> None:
+    """Z reads padding before and behind T, in steps that leave its writer nothing and no loop that could tell it so."""
+    levels = (Memory("DRAM"), Memory("GLB"), Fanout("F", (Axis("X", 8),)), Memory("Reg"), ComputeUnit("MAC"))
+    machine, resting = Machine("m", levels), 0
+    for rows, steps, index, stores in product(
+        (1, 2, 3), (2, 3, 5), ("p", "p-1", "p-2", "2*p-1", "2*p-2", "p+1"), ("T", "A T", "A T W")
+    ):
+        try:
+            workload = build_workload(
+                "w",
+                ("T[u] = exp(A[u])", f"Z[p] = T[{index}] * W[p]"),
+                {"u": rows, "p": steps},
+                shapes={"T": (rows,)},
+                bits=8,
+            )
+        except SpecError:  # out of reach
+            continue
+        for loop, memory in (("", "GLB"), ("@X", "Reg")):
+            nest = tree(f"DRAM[A Z W] T.u,Z.p:{steps}{loop} {memory}[{stores}] {{ !T@MAC }} {{ !Z@MAC }}")
+            reasons = problems(workload, machine, nest)
+            one = Subject(0, Case(workload, machine, nest, frozenset()), reasons, simulate(workload, machine, nest))
+            wrong = [text for text in differences(one) if not text.startswith(("('energy',)", "('latency',)"))]
+            assert not wrong or any("still has extent" in reason for reason in reasons), (rows, steps, index, wrong)
+            resting += one.legal and rows < steps
+    assert resting > 100
