@@ -195,9 +195,9 @@ def test_choices_of_a_network_are_drawn_as_they_are_asked_for(monkeypatch: pytes
     """Some at each question, and in the end the same ones as of a small cascade."""
     workload, machine = load_workload("tileflow-cc1"), load_machine("tileflow-cloud").in_full_use()
     for mapspace, most in ((Mapspace(), DRAWN_FULLEST), (Mapspace("ragged"), 2 * DRAWN_FULLEST)):
-        monkeypatch.setattr(encoded, "MANY", 100)
+        monkeypatch.setattr(encoded, "NETWORK", 100)
         every = list(spreads(Facts(workload, machine, mapspace), 1, "mac"))
-        monkeypatch.setattr(encoded, "MANY", 1)
+        monkeypatch.setattr(encoded, "NETWORK", 1)
         facts = Facts(workload, machine, mapspace)
         counts = [len(spreads(facts, 1, "mac")) for _ in range(40)]
         drawn = spreads(facts, 1, "mac")
@@ -207,13 +207,13 @@ def test_choices_of_a_network_are_drawn_as_they_are_asked_for(monkeypatch: pytes
 
 def test_more_choices_than_a_network_lists_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two of a small cascade's few are more than one; each question brings one."""
-    monkeypatch.setattr(encoded, "MANY", 1)
+    monkeypatch.setattr(encoded, "NETWORK", 1)
     monkeypatch.setattr(encoded, "AT_ONCE", 1)
     workload = build_workload("two", ("T[m,n] = A[m,n]", "Z[m,n] = T[m,n]"), {"m": 8, "n": 8}, bits=8)
     levels = (Memory("DRAM", None, 1.0, 1.0), Fanout("P", (Axis("X", 8, use="full"),)), ComputeUnit("MAC"))
     facts = Facts(workload, Machine("m", levels), Mapspace())
     assert len(spreads(facts, 0, "MAC")) == 4  # m and n take 8, 4, 2 or 1
-    monkeypatch.setattr(encoded, "FEW_OF_MANY", 3)
+    monkeypatch.setattr(encoded, "FEW_OF_NETWORK", 3)
     assert len(spreads(facts, 1, "MAC")) == 1 and len(spreads(facts, 1, "MAC")) == 2
 
 

@@ -57,7 +57,7 @@ def test_perfect_tiles_before_are_no_harm(brief: float, first: int, monkeypatch:
     kept: list[float] = []
     keep = head_starts._keep_perfect
 
-    def heard(search: Run, seconds: float, anew: bool = False) -> bool:
+    def heard(search: Run, seconds: float, anew: bool) -> bool:
         done = keep(search, seconds, anew)
         kept.append(search.incumbent.value)
         return done

@@ -128,7 +128,7 @@ def _keep_unfused(search: Search, attempt: Attempt) -> None:
     search.incumbent.found(search.incumbent.early)
 
 
-def _keep_perfect(search: Search, seconds: float, anew: bool = False) -> bool:
+def _keep_perfect(search: Search, seconds: float, anew: bool) -> bool:
     """Keep the best mapping with perfect tiles, or the best so far of them after so many seconds. True if it is the
     best. anew: perfect ones are drawn, too; else the search goes on drawing."""
     perfect = replace(search.problem, mapspace=replace(search.problem.mapspace, name="ffm"))

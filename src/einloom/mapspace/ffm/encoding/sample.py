@@ -15,10 +15,10 @@ from .moves import bring_home, eased, spatial_ranks
 from .privates import drawn
 from .rooms import overflow, overfull
 from .skeletons import NoProposal, Rank, SkeletonDraft
+from .spreads import NETWORK
 from .state import Own, State
 
 MENDS = 60  # steps of `fitted` before it gives up
-NETWORK = 100  # Einsums from which on draws begin with the same privates for Einsums that are alike, which fit
 TRIED = 12  # tensors of a network that may be fused in a draw: each takes as long as all Einsums need to agree anew
 GOALS = (1.0, 0.5, 0.25, 0.125)  # parts of a memory that a shared tile may take
 

@@ -20,16 +20,18 @@ DRAWN_FULLEST = 300  # of more, so many are drawn, in as long
 FEW_SPREADS = 20_000  # choices that are all looked at where tiles may be uneven
 MOST_DRAWS = 8000  # of more than those so many are drawn to find `DRAWN_FULLEST` in full use
 IDLE_DRAWS = 500  # draws in a row that bring nothing new, after which no more are drawn
-MANY = 100  # Einsums from which on choices are drawn as they are asked for
-FEW_OF_MANY = 100  # choices that are listed then
-AT_ONCE, UNEVEN = 64, 16  # so many are drawn at once then, and so many uneven ones, of which one draw in ten is one
+NETWORK = (
+    100  # Einsums above which draws begin with what many have in common, and choices are drawn as they are asked for
+)
+FEW_OF_NETWORK = 100  # choices of one of its Einsums that are listed
+AT_ONCE, UNEVEN = 64, 16  # even and uneven ones that are drawn there at once; of ten uneven draws one is in full use
 
 
 def spreads(facts: Facts, i: int, unit: str) -> Sequence[Spread]:
     """Choices for Einsum i on the unit that use the full-use axes as the space asks."""
     batches = _uneven(facts, i, unit) if facts.ragged else _perfect(facts, i, unit)
     known, more = facts.spread_lists.setdefault((facts.label[i], unit), ([], batches))
-    for some in islice(more, 1 if facts.count > MANY else None):
+    for some in islice(more, 1 if facts.count > NETWORK else None):
         known.extend(some)
     return known
 
@@ -57,7 +59,7 @@ def _perfect(facts: Facts, i: int, unit: str) -> Iterator[tuple[Spread, ...]]:
                 found.add(one)
                 yield one
 
-    few = FEW_OF_MANY if facts.count > MANY else MOST_SPREADS
+    few = FEW_OF_NETWORK if facts.count > NETWORK else MOST_SPREADS
     listed, rng, drawn = tuple(islice(fullest.choices(reversed), few + 1)), Random(0), False
     if len(listed) > few:
         draws = (next(fullest.choices(lambda n: rng.sample(n, len(n)))) for _ in range(DRAWN_FULLEST))
@@ -72,7 +74,7 @@ def _uneven(facts: Facts, i: int, unit: str) -> Iterator[tuple[Spread, ...]]:
     """Those of `ragged`: all of them if they are few, else perfect ones and `DRAWN_FULLEST` at random."""
     names = _names(facts, i, unit)
     slots = [(axis, v) for axis in names for v in facts.einsums[i].variables if len(facts.takes(i, axis, v)) > 1]
-    if prod(len(facts.takes(i, *slot)) for slot in slots) > (MOST_SPREADS if facts.count > MANY else FEW_SPREADS):
+    if prod(len(facts.takes(i, *slot)) for slot in slots) > (MOST_SPREADS if facts.count > NETWORK else FEW_SPREADS):
         rng = Random(0)
         draws = (_drawn(facts, i, slots, rng) for _ in range(MOST_DRAWS))
         found = islice(_full_ones(facts, i, unit, slots, draws, IDLE_DRAWS), DRAWN_FULLEST)
@@ -85,7 +87,7 @@ def _uneven(facts: Facts, i: int, unit: str) -> Iterator[tuple[Spread, ...]]:
 
 def _batches(facts: Facts, found: Iterator[Spread], at_once: int) -> Iterator[tuple[Spread, ...]]:
     """All together; for a network so many at a time."""
-    while some := tuple(islice(found, at_once if facts.count > MANY else None)):
+    while some := tuple(islice(found, at_once if facts.count > NETWORK else None)):
         yield some
 
 
