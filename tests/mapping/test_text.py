@@ -182,7 +182,7 @@ def test_normal_form_is_a_fixed_point_and_illegal_trees_never_raise(mapping: Map
 
 
 def test_a_tile_is_left_out_where_what_is_left_above_it_says_it() -> None:
-    """Of ten values in two steps of five: three steps of two need no tile, three steps of four do."""
+    """Of ten values in two steps of five: three steps of two need no tile, two steps of four do."""
     asked = cascade("E: Z[m] = exp(A[m])", {"m": 10})
     tree = "store DRAM: A Z\nfor m in 2\nfor m in {}\ncompute E\n"
     plain, short = (parse_mapping(tree.format(loop), asked, simple()) for loop in ("3 tile 2", "2 tile 4"))

@@ -206,7 +206,7 @@ def test_choices_of_a_network_are_drawn_as_they_are_asked_for(monkeypatch: pytes
 
 
 def test_more_choices_than_a_network_lists_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of a small cascade's few are more than one; each question brings one."""
+    """Four are listed at once; where three may be, each question brings one that is drawn."""
     monkeypatch.setattr(encoded, "NETWORK", 1)
     monkeypatch.setattr(encoded, "AT_ONCE", 1)
     workload = build_workload("two", ("T[m,n] = A[m,n]", "Z[m,n] = T[m,n]"), {"m": 8, "n": 8}, bits=8)

@@ -247,7 +247,7 @@ def test_a_gate_that_is_shut_brings_its_tensor_to_the_outermost_memory() -> None
         found = points.draw(rng)
         assert found is not None
         state = found[1]
-        for number in (n for n, depth in enumerate(state.depths) if state.homes[n] > 0):
+        for number in (n for n, home in enumerate(state.homes) if home > 0):
             apart = _unfused(points, state, number, rng)
             others = [n for n in range(len(state.homes)) if n != number]
             assert apart.homes[number] == apart.depths[number] == 0
