@@ -23,6 +23,7 @@ NAMES = (
     "tpu-v4i-vector",
     "ffm-edge",
     "ffm-edge-vector",
+    "eyeriss",
     "tileflow-gemm",
     "tileflow-fused",
     "tileflow-edge",

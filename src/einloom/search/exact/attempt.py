@@ -210,14 +210,20 @@ class Attempt(ExploredRows):
         """True if a store may keep its tile over stores of a memory further out, so that its charge is put off."""
         return len(self.problem.machine.memories) > 2
 
+    @property
+    def side_by_side(self) -> bool:
+        """True if several memories stand behind the same fanouts."""
+        return any(option.side_by_side for signature in self.signatures for option in signature.units)
+
     def hurried(self, sliding: bool = True) -> Attempt:
         """A pass over part of the space with coarser dominance: feasible mappings, fast.
 
-        sliding: False for the smaller part in which nothing is followed along the loop that slides or keeps it.
+        sliding: False for the smaller part in which nothing is followed along the loop that slides or keeps it, but
+        where memories stand side by side.
         """
         rules = replace(self.options.rules, heuristic=True)
         if not sliding:
-            rules = replace(rules, sliding=False, deferral=False)
+            rules = replace(rules, sliding=False, deferral=rules.deferral and self.side_by_side)
         options = replace(self.options, rules=rules)
         quick, most = copy(self), self.setting.max_fused_loops
         fused = 2 if most is None else min(most, 2)

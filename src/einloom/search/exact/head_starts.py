@@ -245,7 +245,7 @@ def bounded(search: Search, attempt: Attempt, enough: float, proven: Callable[[f
         found = attempt.lower_bound(enough, proven, search.incumbent.value * BELOW)
         _rather_draw(search, attempt)
         return found
-    elif size > MANY:
+    elif size > MANY or (size and attempt.side_by_side):
         try:
             with search.drawing.until(time.process_time() + LATE):
                 return attempt.lower_bound(enough, proven)

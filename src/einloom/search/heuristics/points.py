@@ -20,7 +20,6 @@ from ...errors import SpecError
 from ...mapping.tree import Mapping
 from ...mapspace.ffm.encoding import SHARED, Encoding, NoProposal, State
 from ...mapspace.ffm.encoding.group_rules import whole_fault
-from ...mapspace.ffm.encoding.sample import MENDS
 from ...mapspace.ffm.encoding.state import KnownPath, path_of
 from ...mapspace.ffm.encoding.trees import nodes_of
 from ...mapspace.ffm.space import Ffm
@@ -225,7 +224,7 @@ class Points:
                 return state
         return None
 
-    def fitted(self, state: State, rng: Random, steps: int = MENDS) -> Valued | None:
+    def fitted(self, state: State, rng: Random, steps: int | None = None) -> Valued | None:
         """The state changed until all its tiles fit, with its value; None if so many steps did not do."""
         found = self.encoding.fitted(state, rng, steps)
         if found is None:

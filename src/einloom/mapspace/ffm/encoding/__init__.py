@@ -67,7 +67,7 @@ class Encoding:
         """A state that has something of both. Raises NoProposal."""
         return crossover.crossed(self.facts, one, other, rng)
 
-    def fitted(self, state: State, rng: Random, steps: int = sampling.MENDS) -> State | None:
+    def fitted(self, state: State, rng: Random, steps: int | None = None) -> State | None:
         """The state changed until all its tiles fit; None if so many steps did not do."""
         return sampling.fitted(self.of(state), state, rng, steps)
 

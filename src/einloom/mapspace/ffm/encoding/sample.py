@@ -19,6 +19,7 @@ from .spreads import NETWORK
 from .state import Own, State
 
 MENDS = 60  # steps of `fitted` before it gives up
+MENDED = 6  # and for each Einsum: in small scratchpads every one has to be mended
 TRIED = 12  # tensors of a network that may be fused in a draw: each takes as long as all Einsums need to agree anew
 GOALS = (1.0, 0.5, 0.25, 0.125)  # parts of a memory that a shared tile may take
 
@@ -123,9 +124,9 @@ def sampled(facts: Facts, rng: Random, fuse: float | None = None) -> State | Non
     return fitted(facts, state, rng)
 
 
-def fitted(facts: Facts, state: State, rng: Random, steps: int = MENDS) -> State | None:
-    """The state changed step by step until all tiles fit; None if some steps did not do."""
-    for _ in range(steps):
+def fitted(facts: Facts, state: State, rng: Random, steps: int | None = None) -> State | None:
+    """The state changed step by step until all tiles fit; None if so many steps did not do."""
+    for _ in range(max(MENDS, MENDED * facts.count) if steps is None else steps):
         over = overflow(facts, state)
         if over is None:
             return state

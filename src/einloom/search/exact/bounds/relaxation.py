@@ -24,8 +24,9 @@ def einsum_bound(setting: Setting, classes: RankClasses, most: float = float("in
 
     A valid bound: any mapping of the Einsum inside a cascade places the same own stores under at least as many loops
     that count, so each of its moves costs at least as much. Where it is above `Floors.least`, the best row of a dive
-    says how far to look for the least; without one a limit is raised. So it is where windows slide under many spatial
-    choices, each of which has tables of its own, as long as few stay within it. Infinite if nothing fits. For latency
+    says how far to look for the least; without one a limit is raised, and where memories stand side by side, of which a
+    dive, which puts no charges off, knows little. So it is where windows slide under many spatial choices, each of
+    which has tables of its own, as long as few stay within it. Infinite if nothing fits. For latency
     the floor itself is nearly always attained and is returned; so it is where a store may be filled by another Einsum,
     which a row does not know. most: nothing above it is looked for."""
     floor = Floors(setting, classes).least()
@@ -38,7 +39,8 @@ def einsum_bound(setting: Setting, classes: RankClasses, most: float = float("in
     slides = setting.rules.sliding and any(tensor.slides for tensor in classes.signature.tensors)
     if slides and _spread(setting, classes, floor * (1 + DIVES[1])) > SLIDING:
         return max(_climbed(setting, classes, limits), floor)
-    known = _dived(setting, classes, floor) if most == np.inf else most
+    dives = most == np.inf and not any(option.side_by_side for option in classes.signature.units)
+    known = _dived(setting, classes, floor) if dives else most
     if np.isfinite(known):  # a row of the dive may leave less room than its stores need: then no choice is within it
         best = _within(setting, classes, known)
         return max(best, floor) if best <= known or most < np.inf else max(known, floor)

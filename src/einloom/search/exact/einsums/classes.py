@@ -155,6 +155,13 @@ class UnitOption(HashedOnce):
     held: tuple[Placement, ...]
     __hash__ = HashedOnce.__hash__
 
+    @property
+    def side_by_side(self) -> bool:
+        """True if several memories stand behind the same fanouts: then tiles that one keeps over loops above a store of
+        another, whose charges are put off, are most of what is worth it."""
+        behind = [fanouts for fanouts in self.above if fanouts]
+        return len(set(behind)) < len(behind)
+
 
 @dataclass(frozen=True)
 class EinsumClass(HashedOnce):
