@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from operator import itemgetter
 from random import Random
 
 import pytest
@@ -19,6 +21,8 @@ from einloom.search.exact.bounds import relaxation
 from einloom.search.exact.einsums.classes import UnitOption
 from einloom.search.exact.einsums.spatial import RankClasses
 from einloom.search.exact.model import Setting
+from einloom.search.first import FirstMappings
+from einloom.search.heuristics.points import Valued
 from einloom.search.method import Watcher
 from einloom.testing.problems.drawing import draw
 from einloom.workload.files import parse_workload
@@ -125,3 +129,36 @@ def test_optima_of_alexnet_on_eyeriss() -> None:
     inside = [line.strip() for line in lines]
     assert found.certificate.guarantee is Guarantee.OPTIMAL
     assert "par s in 3 @ rows" in inside and inside.index("for r in 3") > inside.index("store weights: W")
+
+
+@pytest.mark.parametrize("machine", ["eyeriss", "two-level:glb_bits=6000"])
+def test_a_known_mapping_takes_the_better_privates_of_what_was_drawn(machine: str) -> None:
+    """The other way round, too; where Einsums share something else, each keeps its own."""
+    asked = problem("matmuls:n=4,m=24,kn=24,bits=16", machine, "energy")
+    first = FirstMappings(asked, Watcher())
+    points = first._begun()
+    assert points is not None
+    better, everywhere = 0, 0
+    for seed in range(8):
+        rng = Random(seed)
+        one, other = (
+            points.encoding.fitted(state, rng) for state in (plain(points.facts, rng), plain(points.facts, rng))
+        )
+        assert one is not None and other is not None
+        pair = sorted(((points.apart(state), state) for state in (one, other)), key=itemgetter(0))
+        value, state = last(first._crossed(points, *pair))
+        each = [min(points.cost(one, i)[0], points.cost(other, i)[0]) for i in range(points.facts.count)]
+        assert points.encoding.fault(state) is None and value == points.apart(state) <= pair[0][0]
+        assert value >= sum(each) * (1 - 1e-9)
+        better += value < pair[0][0]
+        everywhere += value == pytest.approx(sum(each), rel=1e-9)
+    assert better >= 4 and everywhere >= 4
+
+
+def last(steps: Generator[None, None, Valued]) -> Valued:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: Valued = end.value
+            return found

@@ -20,6 +20,7 @@ from ..errors import Infeasible
 from ..mapping.tree import Mapping
 from ..mapspace.ffm.encoding import NoProposal, State
 from ..mapspace.ffm.encoding.alike import alike, copied
+from ..mapspace.ffm.encoding.checks import path_fault
 from ..mapspace.ffm.encoding.privates import drawn
 from ..mapspace.ffm.encoding.rooms import overflow
 from ..mapspace.ffm.encoding.state import Own
@@ -164,15 +165,29 @@ class FirstMappings:
         state = None if points is None else points.encoding.encode(mapping)
         if points is None or state is None or points.encoding.fault(state) is not None:
             return
-        found = self._seen((points.apart(state), state))
-        self._pieces = self._near_known(points, found, rng)
+        best, found = self._top, self._seen((points.apart(state), state))
+        self._pieces = self._near_known(points, found, best, rng)
 
-    def _near_known(self, points: Points, found: Valued, rng: Random) -> Iterator[None]:
-        """Better privates of a known state, then states near it."""
+    def _near_known(self, points: Points, found: Valued, best: Valued | None, rng: Random) -> Iterator[None]:
+        """Better privates of a known state, first those of the best that was drawn, then states near it."""
         yield
+        if best is not None and points.additive:
+            found = yield from self._crossed(points, *sorted((found, best), key=itemgetter(0)))
         if points.additive and found[0] < INFINITE:
             found = yield from self._polished(points, found, rng)
         yield from self._walk(points, found, rng)
+
+    def _crossed(self, points: Points, found: Valued, other: Valued) -> Generator[None, None, Valued]:
+        """A state with those privates of another one that are better, of Einsums that share the same in both."""
+        facts, alike_order = points.encoding.of(found[1]), found[1].sequence == other[1].sequence
+        for i in range(facts.count if alike_order else 0):
+            own = other[1].owns[i]
+            if found[1].shared[i] == other[1].shared[i] and own != found[1].owns[i]:
+                near = found[1].with_own(i, own)
+                if path_fault(facts, near, i) is None and (value := points.apart(near)) < found[0]:
+                    found = self._seen((value, near))
+            yield
+        return found
 
     def _walk(self, points: Points, found: Valued | None, rng: Random) -> Iterator[None]:
         """Descents, from one state and then from near the best or from new ones; later annealing, without an end."""
