@@ -76,7 +76,7 @@ def test_the_least_cost_is_found_from_either_side(monkeypatch: pytest.MonkeyPatc
     assert dives >= 3 and none == 0
 
 
-@pytest.mark.parametrize("seed", [2, 3, 5, 42, 63, 87, 146, 189, 250, 253, 327, 330, 398, 401, 403, 425])
+@pytest.mark.parametrize("seed", [189, 401, 460, 699, 901, 955, 2190, 2199, 2326, 3019, 3775, 3947])
 def test_small_problems_have_the_same_optimum_either_way(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random problems with such machines that are soon proven; other tests set their like beside all trees."""
     asked = Problem(*draw(seed).files.read, Objective(("energy", "edp")[seed % 2]))

@@ -212,7 +212,7 @@ class Attempt(ExploredRows):
 
     @property
     def side_by_side(self) -> bool:
-        """True if several memories stand behind the same fanouts."""
+        """True if memories behind the same fanouts may hold different tensors, as scratchpads do."""
         return any(option.side_by_side for signature in self.signatures for option in signature.units)
 
     def hurried(self, sliding: bool = True) -> Attempt:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import cached_property
+from itertools import combinations
 
 from ....dataclass import dataclass
 from ....errors import Infeasible, SpecError
@@ -157,10 +158,11 @@ class UnitOption(HashedOnce):
 
     @property
     def side_by_side(self) -> bool:
-        """True if several memories stand behind the same fanouts: then tiles that one keeps over loops above a store of
-        another, whose charges are put off, are most of what is worth it."""
-        behind = [fanouts for fanouts in self.above if fanouts]
-        return len(set(behind)) < len(behind)
+        """True if memories behind the same fanouts may hold different tensors: then tiles that one keeps over loops
+        above a store of another, whose charges are put off, are most of what is worth it."""
+        may = [frozenset[int]().union(*some) for some in zip(*self.held, strict=True)]
+        behind = [(fanouts, mine) for fanouts, mine in zip(self.above, may, strict=True) if fanouts and mine]
+        return any(f == g and not mine & other for (f, mine), (g, other) in combinations(behind, 2))
 
 
 @dataclass(frozen=True)
