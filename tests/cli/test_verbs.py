@@ -184,6 +184,15 @@ def test_recorder_keeps_best_bound_and_counts() -> None:
     assert "tables 1/3" in shown
     assert "best 2 J" in shown
     assert "gap 50.00%" in shown
+    recorder.incumbent(1.0)
+    assert recorder.gap == 0.0
+    small = Recorder()
+    small.bound(0.25)
+    assert small.gap is None
+    small.incumbent(1.0)
+    assert small.gap == 0.75
+    small.incumbent(0.0)
+    assert small.gap == 0.0
 
 
 def _parts() -> tuple[object, ...]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from einloom.api import problem
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.limits.data import UNLIMITED
-from einloom.problem import Objective
+from einloom.problem import Budget, Objective
+from einloom.search.exact import ExactOptions
+from einloom.search.exact.branch_and_bound import Run
 from einloom.search.exact.einsums.classes import signatures
 from einloom.search.exact.einsums.holds import Placement
 from einloom.search.exact.einsums.spatial import RankClasses
@@ -20,6 +23,7 @@ from einloom.search.exact.pmappings.rows import FAR, PLACED, SPREAD, Rows, promi
 from einloom.search.exact.pmappings.sweep import closed, relaxed, sweep
 from einloom.search.exact.prices.columns import LinkPrices, columns
 from einloom.search.exact.prices.traffic import Prices
+from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
 
@@ -147,3 +151,16 @@ def test_promises() -> None:
 def test_ragged_ranges() -> None:
     repeat, within = ragged_ranges(np.array([2, 0, 3]))
     assert (repeat.tolist(), within.tolist()) == ([0, 0, 2, 2, 2], [0, 1, 0, 1, 2])
+
+
+def test_alike_einsums_are_explored_within_the_loosest_of_their_limits() -> None:
+    """V, K and Q of GPT-3 are alike; what the others leave to each need not be."""
+    asked = problem("gpt3-6.7b:tokens=64", "tpu-v4i", "edp")
+    attempt = Run(asked, ExactOptions(), Budget(), Watcher(), None).attempt()
+    count = len(attempt.signatures)
+    limits = [np.array([1.0 + i, 100.0 - i]) for i in range(count)]
+    found = attempt._explorers(limits, {})
+    assert len(found) < count
+    for signature, position in found:
+        mine = [limits[i] for i in range(count) if attempt.signatures[i] == signature]
+        assert found[signature, position].limits.tolist() == np.max(mine, axis=0).tolist()

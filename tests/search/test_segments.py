@@ -207,9 +207,10 @@ def lost_rows(problems: list[Problem]) -> tuple[int, int]:
 
     def of(self: KnownRows, asked: Explorer) -> list[PmappingGroup]:
         nonlocal reused, lost
-        known = self._known.get(asked.signature)
+        known, counted = self._known.get(asked.signature), asked.counts.get("isomorphic", 0)
         given = ask(self, asked)
         if known is not None and self._known[asked.signature] is known:
+            assert asked.counts["isomorphic"] == counted + 1
             fresh = Explorer(asked.setting, asked.classes, asked.limits, {})
             fresh.allowed, fresh.wanted = asked.allowed, asked.wanted
             reused, lost = reused + 1, lost + (not _covered(fresh.blocks(), given))
