@@ -156,7 +156,7 @@ class UnitOption(HashedOnce):
     held: tuple[Placement, ...]
     __hash__ = HashedOnce.__hash__
 
-    @property
+    @cached_property
     def side_by_side(self) -> bool:
         """True if memories behind the same fanouts may hold different tensors: then tiles that one keeps over loops
         above a store of another, whose charges are put off, are most of what is worth it."""
