@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from einloom.api import problem
+from einloom.errors import Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.limits.data import UNLIMITED
+from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective
-from einloom.search.exact import ExactOptions
+from einloom.search.exact import ExactOptions, branch_and_bound
+from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.branch_and_bound import Run
 from einloom.search.exact.einsums.classes import signatures
 from einloom.search.exact.einsums.holds import Placement
 from einloom.search.exact.einsums.spatial import RankClasses
 from einloom.search.exact.einsums.users import Users
+from einloom.search.exact.incumbent import Incumbent
 from einloom.search.exact.numerics.multiples import ragged_ranges
 from einloom.search.exact.pmappings.expand import Expansion
 from einloom.search.exact.pmappings.levels import Levels, Room
@@ -23,6 +30,7 @@ from einloom.search.exact.pmappings.rows import FAR, PLACED, SPREAD, Rows, promi
 from einloom.search.exact.pmappings.sweep import closed, relaxed, sweep
 from einloom.search.exact.prices.columns import LinkPrices, columns
 from einloom.search.exact.prices.traffic import Prices
+from einloom.search.exact.stops import Stops
 from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
 from einloom.workload.notation import parse_einsum
@@ -164,3 +172,23 @@ def test_alike_einsums_are_explored_within_the_loosest_of_their_limits() -> None
     for signature, position in found:
         mine = [limits[i] for i in range(count) if attempt.signatures[i] == signature]
         assert found[signature, position].limits.tolist() == np.max(mine, axis=0).tolist()
+
+
+def test_a_dive_with_rounded_tiles_proves_what_the_loose_ones_rise_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also below a limit that a caller gives."""
+    asked = replace(problem("matmuls:n=2,m=7,kn=9", "two-level:glb_bits=400", "energy"), mapspace=Mapspace("ragged"))
+    run = Run(asked, ExactOptions(), Budget(), Watcher(), None)
+    attempt = run.attempt()
+    attempt.lower_bound()
+    dived: list[tuple[Attempt, Attempt]] = []
+
+    def heuristic(incumbent: Incumbent, quick: Attempt, relaxed: Attempt, stops: Stops) -> None:
+        relaxed.agreed = 2 * relaxed.bound
+        dived.append((quick, relaxed))
+
+    monkeypatch.setattr(branch_and_bound, "heuristic", heuristic)
+    before = attempt.bound
+    with suppress(Infeasible):
+        run._at_most(attempt, 10 * before)
+    assert [(quick.signatures[0].tiling, relaxed) for quick, relaxed in dived] == [("rounded", attempt)]
+    assert run.incumbent.bound == 2 * before * attempt.repeats

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
+from math import log
 from random import Random
 from typing import Any
 
@@ -27,9 +28,11 @@ from einloom.search import first
 from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator
 from einloom.search.exact import Exact
+from einloom.search.exact.pmappings.prune import weighed
 from einloom.search.first import FirstMappings
 from einloom.search.heuristics import factors
 from einloom.search.heuristics.auto import Auto
+from einloom.search.heuristics.bayes import _logarithm
 from einloom.search.heuristics.bursts import Bursts, prefix
 from einloom.search.heuristics.gradient import Descent, _unfused
 from einloom.search.heuristics.local import LocalSearch
@@ -361,10 +364,23 @@ def test_the_tile_model_knows_what_every_memory_holds_and_what_may_leave_the_chi
         rows = zip(memories, loads(points.facts, state), strict=True)
         right = [(memory.size, bits) for memory, row in rows if memory.size for bits in row if bits]
         assert sorted(found) == sorted(right)
-        chosen = Descent(model, state).gates
+        descent = Descent(model, state)
+        chosen = descent.gates
         assert chosen == [n for n, home in enumerate(state.homes) if home > 0]
+        assert descent.outside == [64 * 64 * 8 * (9.0 + 9.0)] * len(chosen)  # written once and read once
         gates[len(chosen)] += 1
     assert len(gates) > 1
+
+
+def test_bayesian_search_learns_logarithms() -> None:
+    assert _logarithm(200.0) - _logarithm(2.0) == pytest.approx(log(100.0))
+    assert _logarithm(0.0) < _logarithm(1e-200)
+
+
+def test_columns_without_a_limit_are_shares_of_the_largest() -> None:
+    """The first of a half and a whole of its limit, the second of a whole and a fifth of what is there."""
+    found = weighed(np.array([[5.0, 10.0], [10.0, 2.0]]), np.array([10.0, np.inf]))
+    assert found.ravel().tolist() == pytest.approx([0.5 + 0.5**4 + 1.0 + 1.0, 1.0 + 1.0 + 0.2 + 0.2**4])
 
 
 def test_the_paths_that_differ_are_those_of_the_changed_einsums() -> None:
