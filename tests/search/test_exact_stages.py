@@ -188,7 +188,8 @@ def test_a_dive_with_rounded_tiles_proves_what_the_loose_ones_rise_to(monkeypatc
 
     monkeypatch.setattr(branch_and_bound, "heuristic", heuristic)
     before = attempt.bound
+    run._dive(attempt, attempt.tiled("rounded"))
+    assert run.incumbent.bound == 2 * before * attempt.repeats
     with suppress(Infeasible):
         run._at_most(attempt, 10 * before)
-    assert [(quick.signatures[0].tiling, relaxed) for quick, relaxed in dived] == [("rounded", attempt)]
-    assert run.incumbent.bound == 2 * before * attempt.repeats
+    assert [(quick.signatures[0].tiling, relaxed) for quick, relaxed in dived] == [("rounded", attempt)] * 2
