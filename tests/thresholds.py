@@ -77,6 +77,7 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
     "head_starts.MANY": (-1,),
     "head_starts.PACKED": (0,),
     "head_starts.SPARSE": (0, 10**9),
+    "head_starts.WHOLE": (0.2,),
     "head_starts.WIDE": (10,),
     "integer.NEARER": ((0.3, 1.0),),
     "joining.completions.MOST_EDGES": (0, 20, 200),

@@ -46,6 +46,7 @@ MANY = 1_000_000  # choices from which on a proof that takes longer than this se
 LATE = 1.0  # CPU seconds of a search after which one of many choices looks at few
 DIVING = 0.4  # of a budget of seconds goes to few choices, at most
 LONGEST = 6.0  # CPU seconds of them, at most
+WHOLE = 20.0  # of a network, which has no mapping of them until every Einsum is mapped
 NETWORK = Few(40, 2, 16, 1)  # of each Einsum of a network, which is mapped alone
 SLIDING = Few(60, 2, 30, 1)  # looked at before the others where windows slide: tables are many then
 FEW = (Few(60, 4, 60, 1), Few(150, 2, 60, 1), Few(60, 8, 100, 1), Few(150, 8, 200, 2))  # looked at one after the other
@@ -279,7 +280,7 @@ def first_among_few(search: Search, attempt: Attempt, size: int) -> None:
     mapped alone. size: how many choices there are."""
     incumbent, drawing, network = search.incumbent, search.drawing, _network(search)
     drawing.at_once()
-    most = min(DIVING * (search.budget.seconds or np.inf), LONGEST)
+    most = min(DIVING * (search.budget.seconds or np.inf), WHOLE if network else LONGEST)
     with suppress(Enough), drawing.until(time.process_time() + most):
         for few in (NETWORK,) if network else _ladder(attempt, size):
             begun = time.process_time()
