@@ -17,7 +17,7 @@ from .fusion.explore import Explorer, PmappingGroup, Wanted
 from .numerics.pareto import FloatArray
 
 # above what an Einsum costs at least, tried one after the other: tables grow fast with what their rows may cost
-SHARES = (0.05, 0.4, 0.6, 1.0, 1.5, 2.2, 3.2, 5.0, 8.0, 16.0, 64.0, float("inf"))
+SHARES = (0.05, 0.2, 0.3, 0.4, 0.6, 1.0, 1.5, 2.2, 3.2, 5.0, 8.0, 16.0, 64.0, float("inf"))
 
 
 def unfused(attempt: Attempt) -> Solution:
