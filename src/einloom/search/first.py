@@ -179,8 +179,10 @@ class FirstMappings:
 
     def _crossed(self, points: Points, found: Valued, other: Valued) -> Generator[None, None, Valued]:
         """A state with those privates of another one that are better, of Einsums that share the same in both."""
-        facts, alike_order = points.encoding.of(found[1]), found[1].sequence == other[1].sequence
-        for i in range(facts.count if alike_order else 0):
+        facts = points.encoding.of(found[1])
+        if other[1].sequence != found[1].sequence:  # places differ
+            return found
+        for i in range(facts.count):
             own = other[1].owns[i]
             if found[1].shared[i] == other[1].shared[i] and own != found[1].owns[i]:
                 near = found[1].with_own(i, own)

@@ -19,7 +19,7 @@ from .spreads import NETWORK
 from .state import Own, State
 
 MENDS = 60  # steps of `fitted` before it gives up
-MENDED = 6  # and for each Einsum: in small scratchpads every one has to be mended
+MENDED = 6  # so many for each Einsum, if that is more: in small scratchpads every one has to be mended
 TRIED = 12  # tensors of a network that may be fused in a draw: each takes as long as all Einsums need to agree anew
 GOALS = (1.0, 0.5, 0.25, 0.125)  # parts of a memory that a shared tile may take
 

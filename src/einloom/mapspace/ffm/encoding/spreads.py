@@ -20,9 +20,7 @@ DRAWN_FULLEST = 300  # of more, so many are drawn, in as long
 FEW_SPREADS = 20_000  # choices that are all looked at where tiles may be uneven
 MOST_DRAWS = 8000  # of more than those so many are drawn to find `DRAWN_FULLEST` in full use
 IDLE_DRAWS = 500  # draws in a row that bring nothing new, after which no more are drawn
-NETWORK = (
-    100  # Einsums above which draws begin with what many have in common, and choices are drawn as they are asked for
-)
+NETWORK = 100  # Einsums above which draws begin with what alike ones share, and choices are drawn when asked for
 FEW_OF_NETWORK = 100  # choices of one of its Einsums that are listed
 AT_ONCE, UNEVEN = 64, 16  # even and uneven ones that are drawn there at once; of ten uneven draws one is in full use
 
