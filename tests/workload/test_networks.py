@@ -59,6 +59,32 @@ def test_resnet18_has_the_operations_that_its_paper_prints() -> None:
     assert sum(e.function == "add" for e in network.einsums) == 8
 
 
+def test_alexnet_has_the_weights_and_operations_that_everybody_counts() -> None:
+    """60,965,224 parameters with the 10,568 biases, and 724,406,816 multiply-adds, in two groups; shapes by hand."""
+    network = load_workload("alexnet:batch=2")
+    biases = 96 + 256 + 384 + 384 + 256 + 4096 + 4096 + 1000
+    assert weights(network) + biases == 60_965_224
+    assert operations(network, "W") == 2 * 724_406_816
+    sides = {
+        tensor: network.tensor(tensor).shape[1:] for tensor in ("X", "T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8")
+    }
+    assert sides == {
+        "X": (3, 227, 227),
+        "T1": (2, 48, 55, 55),
+        "T2": (2, 48, 27, 27),
+        "T3": (2, 128, 27, 27),
+        "T4": (2, 128, 13, 13),
+        "T5": (2, 192, 13, 13),
+        "T6": (2, 192, 13, 13),
+        "T7": (2, 128, 13, 13),
+        "T8": (2, 128, 6, 6),
+    }
+    seen = {e.name: len(network.tensor(e.inputs[1].tensor).shape) - 2 for e in network.einsums if e.reduction != "max"}
+    assert [seen[name] for name in ("T3", "T5", "T6", "T7")] == [3, 4, 3, 3]  # the third layer alone sees both groups
+    kinds = {fact.path: fact.kind for fact in network.facts}
+    assert kinds["ranks.g1"] == kinds["ranks.r1"] == "printed" and kinds["ranks.c1"] == kinds["ranks.c0"] == "derived"
+
+
 VGG_D = (64, 64, "M", 128, 128, "M", 256, 256, 256, "M", 512, 512, 512, "M", 512, 512, 512, "M")
 """Table 1, column D: output channels of its 3x3 convolutions, and its poolings (M); then FC 4096, 4096, 1000."""
 

@@ -1,8 +1,8 @@
-"""Convolutional networks of the zoo, layer by layer: ResNet-18 and VGG-16, with stride, padding, pooling and residuals.
+"""Convolutional networks of the zoo, layer by layer: AlexNet, ResNet-18 and VGG-16, with stride, padding and pooling.
 
 Every layer has rank variables of its own (its channels, rows, columns and kernel), numbered in program order; layers
-are tied through the tensors that they share. Batch normalisation, biases and activations are left out: they do not
-change what is moved between layers. An average is a sum, because its division moves nothing either.
+are tied through the tensors that they share. Normalisation, biases and activations are left out: they do not change
+what is moved between layers. An average is a sum, because its division moves nothing either.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ..workload.einsum import Einsum, TensorView, Workload
 from ..workload.notation import parse_einsum
 from .origins import CHOSEN, Values, rank_facts
 
+ALEXNET_SECTION = "Krizhevsky et al. 2012 (AlexNet), section 3.5"
 RESNET_TABLE = "He et al. 2016 (Deep Residual Learning), Table 1"
 VGG_TABLE = "Simonyan and Zisserman 2015 (VGG), Table 1, configuration D"
 CLASSES = 1000
@@ -24,7 +25,10 @@ CLASSES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """A tensor of feature maps: its name, and the rank variables of its channels, rows and columns."""
+    """A tensor of feature maps: its name, and the rank variables of its channels, rows and columns.
+
+    channels: a rank variable, or that of groups and that of the channels of each, as in "g1,c1".
+    """
 
     tensor: str
     channels: str
@@ -96,6 +100,19 @@ class Network:
         self.add(f"{made} = {access} * W{n}[{made.channels},{source.channels}{kernels}]")
         return made
 
+    def halves(self, source: Plane, channels: int, kernel: int, stride: int = 1, own: bool = False) -> Plane:
+        """A convolution to two groups of channels, without padding if it has a stride.
+
+        channels: of both groups together. own: each group sees its half of the source alone, not all of it.
+        """
+        plane, access, kernels = self.window(source, kernel, stride, kernel // 2 if stride == 1 else 0)
+        n = len(self.einsums) + 1
+        group, seen = source.channels.split(",") if own else (self.size(f"g{n}", 2), source.channels)
+        each = self.size(f"c{n}", channels // 2, derived=True)
+        made = Plane(plane.tensor, f"{group},{each}", plane.rows, plane.columns)
+        self.add(f"{made} = {access} * W{n}[{made.channels},{seen}{kernels}]")
+        return made
+
     def depthwise(self, source: Plane, kernel: int, stride: int) -> Plane:
         """A convolution of each channel with a kernel of its own, whose padding keeps the size but for the stride."""
         plane, access, kernels = self.window(source, kernel, stride, kernel // 2)
@@ -113,7 +130,7 @@ class Network:
         self.add(f"{made} = mul({source}, T{n + 2}[b,{c}])")
         return made
 
-    def pool(self, source: Plane, kernel: int, padding: int) -> Plane:
+    def pool(self, source: Plane, kernel: int, padding: int = 0) -> Plane:
         """The maximum of windows at stride two."""
         plane, access, kernels = self.window(source, kernel, 2, padding)
         self.add(f"{plane} = max[{kernels[1:]}] {access}")
@@ -164,6 +181,15 @@ class Network:
         self.add(f"FC[b,{self.size('n', CLASSES)}] = {pooled}[b,{channels}] * WFC[{channels},n]")
         return self.build(bits)
 
+    def connected(self, source: Plane, wide: int, bits: int) -> Workload:
+        """The workload with three fully connected layers behind the plane, two of them `wide`."""
+        self.module = "head"
+        places = f"{source.channels},{source.rows},{source.columns}"
+        self.add(f"FC1[b,{self.size('n1', wide)}] = {source} * WFC1[n1,{places}]")
+        self.add(f"FC2[b,{self.size('n2', wide)}] = FC1[b,n1] * WFC2[n2,n1]")
+        self.add(f"FC3[b,{self.size('n3', CLASSES)}] = FC2[b,n2] * WFC3[n3,n2]")
+        return self.build(bits)
+
     def build(self, bits: int) -> Workload:
         """The workload as it is."""
         facts = (*rank_facts(CHOSEN, "assumed", "b"), *self.facts, Fact("bits.default", CHOSEN, "assumed"))
@@ -178,6 +204,20 @@ def _network(name: str, source: str, v: Values, stages: int, halvings: int) -> N
     if v["image"] % 2**halvings:
         raise SpecError(f"{name}: image={v['image']}: {halvings} halvings need a multiple of {2**halvings}")
     return Network(name, source, (v["image"], v["width"]) != (224, 64), {"b": v["batch"]})
+
+
+def alexnet(v: Values) -> Workload:
+    """AlexNet: five convolutions, the second, fourth and fifth in two groups, three poolings, three connected layers.
+
+    The paper prints images of 224 x 224, which its first layer does not fit; 227 is what everybody runs.
+    """
+    net = Network("alexnet", ALEXNET_SECTION, False, {"b": v["batch"]})
+    net.module = "features"
+    plane = net.pool(net.halves(net.image(3, 227), 96, 11, stride=4), 3)
+    plane = net.pool(net.halves(plane, 256, 5, own=True), 3)
+    plane = net.halves(net.halves(plane, 384, 3), 384, 3, own=True)
+    plane = net.pool(net.halves(plane, 256, 3, own=True), 3)
+    return net.connected(plane, 4096, v["bits"])
 
 
 def resnet18(v: Values) -> Workload:
@@ -203,11 +243,5 @@ def vgg16(v: Values) -> Workload:
         net.module = f"stages.{stage}"
         for _ in range(2 if stage < 2 else 3):
             plane = net.convolution(plane, v["width"] * min(8, 2**stage))
-        plane = net.pool(plane, 2, 0)
-    if v["stages"] == 5:
-        c, p, q = plane.channels, plane.rows, plane.columns
-        wide, net.module = 64 * v["width"], "head"
-        net.add(f"FC1[b,{net.size('n1', wide)}] = {plane} * WFC1[n1,{c},{p},{q}]")
-        net.add(f"FC2[b,{net.size('n2', wide)}] = FC1[b,n1] * WFC2[n2,n1]")
-        net.add(f"FC3[b,{net.size('n3', CLASSES)}] = FC2[b,n2] * WFC3[n3,n2]")
-    return net.build(v["bits"])
+        plane = net.pool(plane, 2)
+    return net.connected(plane, 64 * v["width"], v["bits"]) if v["stages"] == 5 else net.build(v["bits"])

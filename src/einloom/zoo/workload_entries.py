@@ -15,7 +15,7 @@ from ..workload.einsum import Workload
 from ..workload.notation import parse_einsum
 from .attentions import SHAPES, attention
 from .catalogue import Entry, Parameter, check_entry, check_keys
-from .convnets import resnet18, vgg16
+from .convnets import alexnet, resnet18, vgg16
 from .encoders import NETWORKS
 from .networks import convnext_t, efficientnet_b0, mobilenet_v2, mobilenet_v3, resnet50
 from .origins import CHOSEN, INPUTS, Values, bits_fact, chosen_facts, rank_facts
@@ -196,6 +196,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
                 "batch=1 tokens=2048 layers=1 bits=16",
                 llama3_8b,
             ),
+            _recipe("alexnet", "AlexNet, whole, its images 227 x 227", "batch=1 bits=8", alexnet),
             _recipe(
                 "resnet18",
                 "ResNet-18: residual stages of two blocks; with all four, pooling and the classifier too",
