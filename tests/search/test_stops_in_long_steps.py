@@ -15,9 +15,11 @@ from einloom.problem import Budget, Objective, Problem
 from einloom.search.exact import ExactOptions
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds.choices import Keys
+from einloom.search.exact.einsums.runs import OFTEN
 from einloom.search.exact.einsums.spatial import RankClasses
 from einloom.search.exact.fusion.explore import Explorer
 from einloom.search.exact.fusion.floors import Floors
+from einloom.search.exact.fusion.templates import Stacker
 from einloom.search.exact.pmappings import backpointers, expand
 from einloom.search.exact.pmappings import sweep as sweep_module
 from einloom.search.exact.pmappings.backpointers import Compactor
@@ -27,6 +29,7 @@ from einloom.search.exact.pmappings.sweep import PmappingTable, relaxed
 from einloom.search.exact.prices import columns
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Watcher
+from einloom.workload.build import build_workload
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
 
@@ -225,3 +228,28 @@ def test_sources_of_a_block_keep_their_numbers() -> None:
     assert len(columns) >= 4  # before each it is asked whether to go on
     assert compactor.rows(both.trail, np.array([last])).tolist() == [0]
     assert np.array_equal(trail.sources[1].x[trail.row], both.x[[last]])
+
+
+def test_orders_of_many_fused_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An Einsum of six variables has thousands of fused parts, which hardly have rows: they are asked about, too."""
+    ranks = {"b": 2, "t": 3, "h": 2, "g": 2, "s": 2, "e": 4}
+    text = ["M[b,t,h,g,s,e] = exp(C[b,t,h,g,s,e])", "Y[b,t,h,g] = max[s,e] M[b,t,h,g,s,e]"]
+    problem = Problem(
+        build_workload("wide", text, ranks, bits=8), load_machine("simple"), Mapspace(), Objective("energy")
+    )
+    made, most, structures = [0, 0], [0], Stacker.structures
+
+    def counted(stacker: Stacker) -> Iterator[Any]:
+        for one in structures(stacker):
+            made[0] += 1
+            made[1] += 1
+            most[0] = max(most[0], made[0])
+            yield one
+
+    def look() -> None:
+        made[0] = 0
+
+    monkeypatch.setattr(Stacker, "structures", counted)
+    attempt = Attempt(problem, ExactOptions(), Watcher(), {}, look)
+    attempt.run(attempt.lower_bound(float("inf"), lambda bound: None) * 1.5)
+    assert made[1] > 4 * OFTEN and most[0] <= OFTEN

@@ -20,7 +20,7 @@ from ....once import once_each
 from ..einsums.classes import UnitOption
 from ..einsums.holds import Placement, backing
 from ..einsums.placement import StoreContexts, links
-from ..einsums.runs import SpatialChoice
+from ..einsums.runs import SpatialChoice, watched
 from ..einsums.spatial import RankClasses
 from ..model import Setting
 from ..numerics.divisibility import Lattice
@@ -465,7 +465,7 @@ class Explorer:
         screen = Screen(self.classes, remainder.levels, remainder.choice, held, self._bits)
         spare = self.limits - remainder.below.least if self.setting.rules.limits else None
         empty: set[tuple[object, ...]] = set()
-        for structure, own in self.stacks[key]:
+        for structure, own in watched(self.stacks[key], self.checkpoint):
             if len(remainder.below.rows) > MANY:
                 self.checkpoint()
             if screen.may_fit(structure, own) and (spare is None or screen.within(spare, structure, own)):
@@ -489,7 +489,7 @@ class Explorer:
             lowering=self._lowering if rules.lowering and not rules.checked else frozenset(),
             welcome={t: frozenset(keys) for t, keys in self.allowed.items()},
         )
-        return tuple(stacker.structures())
+        return tuple(watched(stacker.structures(), self.checkpoint))
 
     @property
     def _lowering(self) -> frozenset[int]:
