@@ -53,6 +53,12 @@ TINY = (  # a limit of every kind, on problems of which every tree can be seen; 
         "GLB.may all would be enough",
     ),
     (
+        PAIR,
+        machine(DRAM + ", size: 31 bit", "link: LK, axis: x", AXES.format(""), MAC),
+        "",
+        "T needs at least 32 bits in DRAM for tiles of A, T, but DRAM holds 31",
+    ),
+    (
         CUBE,
         machine(DRAM, "memory: GLB, size: 16 bit, must: weight", AXES.format(", use: full"), MAC),
         "axes: [{axis: x, variables: [m, n, k], instances: 1}]\nmemories: {GLB: [{keep: A}, {keep: Z}]}",

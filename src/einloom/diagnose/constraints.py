@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, get_args
 
 from ..dataclass import dataclass
-from ..machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Level, Machine, Memory
+from ..machine.levels import ALL, NOTHING, Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory
 from ..mapspace.limits.data import AxisLimit, Limit, Limits
 from ..problem import Problem
 from ..reading.units import format as with_unit
@@ -68,6 +68,8 @@ def constraints(problem: Problem, granted: Collection[Limit] = ()) -> tuple[Cons
     if space.max_fused_loops is not None:
         found.append(FusedLoops())
     for memory in machine.memories:
+        if isinstance(memory, Link):
+            continue  # it never holds anything, whatever its keys say
         if memory.size is not None:
             found.append(OfMachine(memory.name, "size"))
         for key in get_args(HoldingKey):

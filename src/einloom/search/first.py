@@ -48,6 +48,11 @@ HOT, WARM, COLD = 0.3, 0.1, 0.001  # temperatures of annealing: first from a new
 ROUND, LONGER, ALIKE = 600, 1.5, 4  # steps of the first rounds; longer by so much after as many rounds
 RESHAPED = 0.3  # of the steps change what Einsums share
 STEPPED, STEP = 24, 100  # proposals for the privates of an Einsum in a step, and in machine code
+SWEEPS, SWEPT = (0.0, 0.03, 0.1, 0.3), 1000  # temperatures, one after the other, and proposals for each Einsum at each
+HOPPED, HOP, HOPPING = 3000, 0.1, 0.003  # proposals after a move to other tiles, their temperature, that of such moves
+LONG, NEAR = 7000, 1.2  # proposals more, if the state is no worse than so many times the one before
+RETILED = 0.8  # of these moves; the others change what Einsums share in any way
+RETURNS = 200  # moves without a better state, after which the best one is gone back to
 FITTING = 12  # steps to make the tiles of a proposal fit
 CHECKING = 4  # seconds of drawing for one of pricing what was drawn as a whole
 LATEST = 0.2  # seconds of wall time that drawing takes at a time
@@ -173,6 +178,9 @@ class FirstMappings:
         yield
         if best is not None and points.additive:
             found = yield from self._crossed(points, *sorted((found, best), key=itemgetter(0)))
+        if points.additive and found[0] < INFINITE and points.facts.ragged and self._loaded(points):
+            found = yield from self._swept(points, found, rng)
+            yield from self._hops(points, found, rng)
         if points.additive and found[0] < INFINITE:
             found = yield from self._polished(points, found, rng)
         yield from self._walk(points, found, rng)
@@ -332,7 +340,11 @@ class FirstMappings:
 
     def _fast(self, points: Points) -> bool:
         """True if proposals are made in machine code."""
-        if self._machine_code and self._spent >= LOADS and not points.machine_code:
+        return points.machine_code or (self._spent >= LOADS and self._loaded(points))
+
+    def _loaded(self, points: Points) -> bool:
+        """True if machine code is loaded now, or was."""
+        if self._machine_code and not points.machine_code:
             self._machine_code = points.load()
         return points.machine_code
 
@@ -353,15 +365,64 @@ class FirstMappings:
             failed = 0 if found[0] < before else failed + 1
             yield
 
-    def _better(self, points: Points, found: Valued, rng: Random, i: int) -> Valued:
-        """The state after some proposals for the privates of Einsum i; worse ones are not taken."""
+    def _better(
+        self, points: Points, found: Valued, rng: Random, i: int, tries: int = BURST, heat: float = 0.0
+    ) -> Valued:
+        """The best state after some proposals for the privates of Einsum i, so many at this temperature in machine
+        code; else worse ones are not taken."""
         if self._fast(points) and points.bursts.able(found[1], i):
-            best = points.bursts.run(found[1], i, points.sums(found[1], {i}), BURST, BURST, 0.0, rng).best
+            best = points.bursts.run(found[1], i, points.sums(found[1], {i}), tries, tries, heat, rng).best
             return min(found, (points.apart(best), best), key=itemgetter(0))
         for _ in range(TRIES):
             near = self._near(points, found[1], rng, 0.0, i)
             found = found if near is None or near[0] >= found[0] else near
         return found
+
+    def _swept(self, points: Points, found: Valued, rng: Random) -> Generator[None, None, Valued]:
+        """A state with better privates of each Einsum, at several temperatures, until none gets better."""
+        before = INFINITE
+        while found[0] < before * SURELY:
+            before = found[0]
+            for heat in SWEEPS:
+                for i in range(points.facts.count):
+                    found = self._seen(self._better(points, found, rng, i, SWEPT, heat))
+                    yield
+        return found
+
+    def _hops(self, points: Points, found: Valued, rng: Random) -> Iterator[None]:
+        """Moves to other tiles of shared loops, which need not divide, with better privates after each; without an
+        end where Einsums share loops."""
+        now, waiting = found, 0
+        while points.facts.floating:
+            now, waiting = (self._top or now, 0) if waiting >= RETURNS else (now, waiting + 1)
+            near, best = self._hop(points, now, rng), min(now[0], INFINITE if self._top is None else self._top[0])
+            yield
+            if near is None:
+                continue
+            changed = changed_paths(now[1], near[1])
+            for tries in (HOPPED, LONG):
+                for i in changed if tries == HOPPED or near[0] < now[0] * NEAR else ():
+                    near = self._seen(self._better(points, near, rng, i, tries, HOP))
+                    yield
+            if near[0] < best * SURELY:
+                near, waiting = (yield from self._swept(points, near, rng)), 0
+            if accepted(near[0], now[0], HOPPING, rng):
+                now = near
+
+    def _hop(self, points: Points, now: Valued, rng: Random) -> Valued | None:
+        """A state with other tiles of what Einsums share, or with something else of it; None without one that fits."""
+        sharing = [i for i in range(points.facts.count) if now[1].shared[i]]
+        if not sharing or rng.random() >= RETILED:
+            near = self._near(points, now[1], rng, 1.0)
+            return near if near is not None and near[0] < INFINITE else None
+        weights = [points.part_of(now[1], (i,)) for i in sharing]
+        i = rng.choices(sharing, weights)[0] if sum(weights) > 0 else rng.choice(sharing)
+        try:
+            state = points.encoding.retiled(now[1], i, rng)
+        except NoProposal:
+            return None
+        value = points.apart(state)
+        return (value, state) if value < INFINITE else None
 
     def _polished(self, points: Points, found: Valued, rng: Random) -> Generator[None, None, Valued]:
         """A state with better privates of each Einsum in turn."""

@@ -15,7 +15,7 @@ from ....machine.levels import Machine
 from ....mapping.tree import Mapping
 from ....workload.einsum import Workload
 from ...space import Mapspace
-from . import crossover, moves, trees
+from . import crossover, moves, retiling, trees
 from . import sample as sampling
 from .checks import fault
 from .facts import Facts
@@ -62,6 +62,10 @@ class Encoding:
         shared: the share of moves that change what Einsums share. einsum: the one whose privates the others change.
         """
         return moves.proposed(self.of(state), state, rng, shared, einsum)
+
+    def retiled(self, state: State, i: int, rng: Random) -> State:
+        """In `ragged`, a state that fits with other tiles of the loops that Einsum i shares. Raises NoProposal."""
+        return retiling.retiled(self.of(state), state, i, rng, self.fits)
 
     def cross(self, one: State, other: State, rng: Random) -> State:
         """A state that has something of both. Raises NoProposal."""

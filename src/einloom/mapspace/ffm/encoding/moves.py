@@ -359,7 +359,7 @@ def trips(facts: Facts, state: State, rng: Random) -> State:
     n = state.shared[first][level][1]
     draft = SkeletonDraft(facts, state)
     if facts.ragged and rng.random() < 0.5:
-        return _other_tile(facts, state, draft, first, last, level, rng)
+        return _other_tile(facts, state, first, level, rng)
     if rng.random() < 0.5:
         some = rng.choice(primes(n))
         new = n // some if rng.random() < 0.7 else rng.choice(divisors(n)[:-1])
@@ -377,23 +377,37 @@ def trips(facts: Facts, state: State, rng: Random) -> State:
     return draft.settled(rng)
 
 
-def _other_tile(
-    facts: Facts, state: State, draft: SkeletonDraft, first: int, last: int, level: int, rng: Random
-) -> State:
+def _other_tile(facts: Facts, state: State, i: int, level: int, rng: Random) -> State:
     """A shared loop with any other tile, or the smallest of some number of trips."""
-    v = state.shared[first][level][0]
-    above = prod(m for w, m, _ in state.shared[first][:level] if w == v)
-    cover = dict(state.owns[first].covers).get(v, facts.extents[v])
-    extent = cover // above if above > 1 else facts.extents[v]
+    extent = extent_of(facts, state, i, level)
     if extent < 3:
         raise NoProposal("nothing to move")
     size = rng.randint(1, extent - 1) if rng.random() < 0.5 else -(-extent // rng.randint(2, extent))
-    new = -(-extent // size)
-    for i in range(first, last + 1):
-        w, _, axis = draft.shared[i][level]
-        draft.shared[i][level] = (w, new, axis)
-        if above == 1:
-            draft.covers[i, w] = new * size
+    return with_tile(facts, state, i, level, size, rng)
+
+
+def extent_of(facts: Facts, state: State, i: int, level: int) -> int:
+    """The extent that shared loop number `level` of Einsum i cuts."""
+    variable = state.shared[i][level][0]
+    above = prod(n for v, n, _ in state.shared[i][:level] if v == variable)
+    cover = dict(state.owns[i].covers).get(variable, facts.extents[variable])
+    return cover // above if above > 1 else facts.extents[variable]
+
+
+def with_tile(facts: Facts, state: State, i: int, level: int, size: int, rng: Random) -> State:
+    """The state with this tile of a loop that Einsum i shares, which goes if it has one trip. Raises NoProposal."""
+    first, last = frame_of(facts, state).run(i, level + 1)
+    variable = state.shared[first][level][0]
+    outermost = all(v != variable for v, _, _ in state.shared[first][:level])
+    trips = -(-extent_of(facts, state, first, level) // size)
+    draft = SkeletonDraft(facts, state)
+    for one in range(first, last + 1):
+        v, _, axis = draft.shared[one][level]
+        draft.shared[one][level] = (v, trips, axis)
+        if outermost:
+            draft.covers[one, v] = trips * size
+    if trips == 1:
+        removed(facts, state, draft, first, last, level)
     return draft.settled(rng)
 
 

@@ -508,6 +508,7 @@ class Explorer:
     ) -> bool:
         """Add the rows of a structure; False if it has none for a reason that no order of its loops changes."""
         levels, below, prices = remainder.levels, remainder.below, remainder.levels.prices
+        self.checkpoint()  # where ranks are cut several times a grid is filtered from one that is much larger
         grid = self._grids.of(structure.loops, prices.links.spreads[remainder.choice], below.suited)
         size = len(grid)
         if size > LARGE:
