@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import replace
 from math import prod
@@ -24,9 +24,10 @@ from .errors import Defect, EinloomWarning, Infeasible, SpecError, combined, nea
 from .machine.levels import Machine
 from .mapping.text import parse_mapping
 from .mapping.tree import Mapping
-from .mapspace.files import check_mapspace, located_limit, read_mapspace
+from .mapspace.files import check_mapspace, located_limit, read_mapspace, with_splits
 from .mapspace.space import Mapspace, Order, Stores, known_space
 from .problem import Budget, Problem, known_rule, objective
+from .problem.budgets import read_budget
 from .problem.selections import machine_selectors, unused_selectors
 from .reading.located import file_text
 from .result import Result
@@ -76,8 +77,9 @@ def problem(
     max_fused_loops_per_rank_variable: likewise. Warns (EinloomWarning) of selectors that select none of the workload's
     tensors, unless `quiet`.
     """
-    cascade = load_workload(workload) if isinstance(workload, str) else workload
-    hardware = load_machine(machine) if isinstance(machine, str) else machine
+    cascade, hardware = _cascade(workload), _hardware(machine)
+    if full_use not in (True, False):
+        raise SpecError(f"full_use is True or False, not {full_use!r:.80}")
     hardware = hardware.in_full_use() if full_use else hardware
     check_names(cascade, hardware, machine if isinstance(machine, str) else None)
     if flows := _flows(dataflow):
@@ -92,16 +94,19 @@ def problem(
                 "take what `einloom rewrite` prints"
             )
         mapspace = together(flows, cascade, hardware)
-    limited = read_mapspace(mapspace, hardware, cascade) if isinstance(mapspace, str) else mapspace or Mapspace()
+    limited = Mapspace() if mapspace is None else mapspace
+    limited = read_mapspace(limited, hardware, cascade) if isinstance(limited, str) else limited
+    if not isinstance(limited, Mapspace):
+        raise SpecError(f"a mapspace is an object of that class, or a file, not {limited!r:.80}")
     check_mapspace(cascade, limited)
-    instead: dict[str, Any] = {
-        "name": None if space is None else known_space(space),
+    instead: dict[str, object] = {
         "max_fused_loops": max_fused_loops,
         "max_fused_loops_per_rank_variable": max_fused_loops_per_rank_variable,
         "order": order,
         "stores": stores,
     }
-    limited = replace(limited, **{name: value for name, value in instead.items() if value is not None})
+    limited = with_splits(limited, instead)
+    limited = limited if space is None else replace(limited, name=known_space(space))
     asked = Problem(cascade, hardware, limited, objective(goal, hardware))
     if not quiet:
         _warn(asked, machine, mapspace)
@@ -130,8 +135,7 @@ def problems(
     rest = (machine, goal, max_fused_loops, mapspace, flows, full_use, space, order, stores, again)
     if not flows or flows[0].rewrite is None:
         return (Labelled("", problem(workload, *rest)),)
-    cascade = load_workload(workload) if isinstance(workload, str) else workload
-    choices = flows[0].choices(cascade)
+    choices = flows[0].choices(_cascade(workload))
     found = tuple(Labelled(choice.label, problem(choice.workload, *rest, quiet=True)) for choice in choices)
     _warn(found[0].problem, machine, mapspace)  # the others differ in numbers of tiles alone
     return found
@@ -146,6 +150,22 @@ def problem_or_traffic(
     return asked if goal is not None else replace(asked, objective=objective(f"traffic:{outer}", asked.machine))
 
 
+def _cascade(workload: object) -> Workload:
+    """The workload meant; names and files are read."""
+    if isinstance(workload, Workload | str):
+        return load_workload(workload) if isinstance(workload, str) else workload
+    what = "a machine, which comes second" if isinstance(workload, Machine) else f"{workload!r:.80}"
+    raise SpecError(f"the first argument is a workload, its name or its file, not {what}")
+
+
+def _hardware(machine: object) -> Machine:
+    """The machine meant; names and files are read."""
+    if isinstance(machine, Machine | str):
+        return load_machine(machine) if isinstance(machine, str) else machine
+    what = "a workload, which comes first" if isinstance(machine, Workload) else f"{machine!r:.80}"
+    raise SpecError(f"the second argument is a machine, its name or its file, not {what}")
+
+
 def _flows(dataflow: Flows | None) -> tuple[Dataflow, ...]:
     """The dataflows meant; names and files are read."""
     if dataflow is None or dataflow == ():
@@ -153,8 +173,18 @@ def _flows(dataflow: Flows | None) -> tuple[Dataflow, ...]:
     from .dataflows.files import dataflow as named
     from .dataflows.rules import Dataflow
 
-    several = (dataflow,) if isinstance(dataflow, Dataflow | str) else dataflow
+    several = _listed("dataflow", dataflow, (Dataflow, str))
     return tuple(named(flow) if isinstance(flow, str) else flow for flow in several)
+
+
+def _listed(what: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+    """What is given of these classes: one, or several of them. Raises SpecError for anything else."""
+    several = (given,) if isinstance(given, kinds) or not isinstance(given, Iterable) else tuple(given)
+    for one in several:
+        if not isinstance(one, kinds):
+            known = ", ".join(kind.__name__ for kind in kinds if kind is not str)
+            raise SpecError(f"{what}: {one!r:.80} is none of {known}, or a text")
+    return several
 
 
 def _warn(asked: Problem, machine: Machine | str, mapspace: Mapspace | str | None) -> None:
@@ -211,7 +241,7 @@ def map(
     method_options: Table[str, object] | None = None,
     seconds: float | None = None,
     steps: int | None = None,
-    memory: int | None = None,
+    memory: int | str | None = None,
     start: Known | Sequence[Known] = (),
     watch: Watcher | None = None,
     relax: str | None = None,
@@ -230,10 +260,10 @@ def map(
     of the Einsums that their data allows. stores: ``own``, or ``shared``: one store may serve several Einsums that read
     its tensor. max_fused_loops_per_rank_variable: how often fused loops may cut one rank. method: an object or a
     name, with its options (docs/how-to/my-optimizer.md). seconds, steps, memory: a budget of wall time, of evaluated
-    points, of bytes that the process may hold; what is found by then comes back with a bound. start: known mappings, as
-    objects, results, texts or files; methods that can, such as ``exact``, look only below the best of them
-    (docs/exact.md). relax: ``integer`` adds a lower bound over mappings with any integer tiles to the certificate
-    (docs/model/integer-tiles.md).
+    points, of bytes that the process may hold (or a size such as ``"2 GiB"``); what is found by then comes back with a
+    bound. start: known mappings, as objects, results, texts or files; methods that can, such as ``exact``, look only
+    below the best of them (docs/exact.md). relax: ``integer`` adds a lower bound over mappings with any
+    integer tiles to the certificate (docs/model/integer-tiles.md).
 
     Raises SpecError, Infeasible, BudgetExhausted; BrokenMethod, if a method of another package is wrong about its
     answer; and Defect, if einloom contradicts itself: every answer is checked once more, and the problem is then saved
@@ -242,9 +272,9 @@ def map(
     again = max_fused_loops_per_rank_variable
     limits = (max_fused_loops, mapspace, dataflow, full_use, space, order, stores, again)
     asked = problems(workload, machine, objective, *limits)
-    known = starts(asked, (start,) if isinstance(start, Mapping | Result | str) else start)
+    known = starts(asked, _listed("start", start, (Mapping, Result, str)))
     refuse_relaxation(asked, relax)
-    budget = Budget(seconds, steps, memory)
+    budget = read_budget(seconds, steps, memory)
     return relaxed(solve(asked, chosen(method, method_options), budget, watch, known), relax, budget, watch)
 
 
@@ -543,14 +573,15 @@ def explain(
     """
     from .diagnose import explain_problem, explain_result
 
+    seconds = read_budget(seconds).seconds
     if machine is not None:
         if isinstance(workload, Result | Unmapped):
             raise SpecError("a saved answer brings its own machine")
         asked = problem(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
         return explain_problem(asked, quick, seconds, watch)
-    if isinstance(workload, Workload):
-        raise SpecError("a workload and a machine are needed, or one saved answer")
     answer = read_answer(workload) if isinstance(workload, str) else workload
+    if not isinstance(answer, Result | Unmapped):
+        raise SpecError("a workload and a machine are needed, or one saved answer")
     if isinstance(answer, Result):
         return explain_result(answer, quick, seconds, watch)
     return explain_problem(answer.problem, quick, seconds, watch)

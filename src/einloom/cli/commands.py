@@ -19,7 +19,7 @@ from ..errors import Ended, SpecError
 from ..mapping.tree import Mapping
 from ..mapspace.space import ORDERS, STORES
 from ..problem import OBJECTIVES, Budget
-from ..reading.units import parse
+from ..problem.budgets import read_budget
 from ..report.text import answers
 from ..report.text.live import display
 from ..report.text.overview import By, overview
@@ -110,7 +110,7 @@ def map_verb(
     """
     begun = stops.begun()
     output.refuse(text_path, json_path)
-    budget = Budget(budget_seconds, budget_steps, _bytes(budget_memory))
+    budget = read_budget(budget_seconds, budget_steps, budget_memory)
     how = chosen(method, _options(options))
     with stops.politely() as stop:
         asked = verbs.problems(workload, machine, objective, **limits)
@@ -132,19 +132,6 @@ def map_verb(
     if isinstance(found, Unmapped):
         legal = "no mapping of the space is legal: " if found.status == "infeasible" else ""
         fail(legal + found.reason, FAILED)
-
-
-def _bytes(text: str | None) -> int | None:
-    """Bytes of a size such as '2 GiB', which units count in bits."""
-    if text is None:
-        return None
-    try:
-        bits = parse(text, "size")
-    except SpecError as error:
-        raise SpecError(f"--budget-memory: {error.message}", suggestion=error.suggestion) from None
-    if bits < 8:
-        raise SpecError(f"--budget-memory: {text!r:.40} is less than a byte", suggestion="2 GiB")
-    return int(bits) // 8
 
 
 def _options(texts: tuple[str, ...]) -> dict[str, object]:

@@ -7,6 +7,7 @@ for. Several errors are gathered with ``with view.gather():`` and raised togethe
 from __future__ import annotations
 
 import math
+import operator
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -389,4 +390,6 @@ def _data_node(data: object) -> Node:
         return Node("list", 0, 0, items=tuple(_data_node(item) for item in data))
     if data is None or isinstance(data, str | int | float):
         return Node("scalar", 0, 0, data)
+    if hasattr(data, "__index__"):  # a whole number of NumPy
+        return Node("scalar", 0, 0, operator.index(data))
     raise SpecError(f"data of type {type(data).__name__} has no place in a file")
