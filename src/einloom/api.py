@@ -38,6 +38,7 @@ from .search.several import Labelled, best_of
 from .search.starts import misfits, refusal
 from .workload.einsum import Workload
 from .workload.selectors import unknown_names
+from .zoo.catalogue import looks_like_path
 from .zoo.machine_by_name import load_machine, located_key
 from .zoo.workload_by_name import load_workload
 
@@ -390,13 +391,13 @@ def evaluate(
     workload: Workload | str | Result,
     machine: Machine | str | None = None,
     mapping: Mapping | str | None = None,
-    objective: str = "energy",
+    objective: str | None = None,
     latency_rule: str | None = None,
 ) -> Result:
     """The cost of a given mapping (an object, its text, or a file), or of the mapping in a result or result file.
 
-    latency_rule: ``einsum`` or ``tile``; by default that of the result, or ``einsum``. Raises IllegalMapping with every
-    reason, SpecError for an unknown rule.
+    objective: by default that of the result, or ``energy``. latency_rule: ``einsum`` or ``tile``; by default that of
+    the result, or ``einsum``. Raises IllegalMapping with every reason, SpecError for an unknown objective or rule.
     """
     from .cost.event import event_seconds
 
@@ -413,17 +414,20 @@ def given(
     workload: Workload | str | Result,
     machine: Machine | str | None = None,
     mapping: Mapping | str | None = None,
-    objective: str = "energy",
+    goal: str | None = None,
 ) -> tuple[Problem, Mapping]:
-    """The problem and the mapping that three arguments, or a single result, speak of."""
+    """The problem and the mapping that three arguments, or a single result, speak of. goal: replaces a result's."""
     if machine is None or mapping is None:
-        if machine is not None or isinstance(workload, Workload):
+        if machine is None and mapping is None:
+            refuse_alone(workload, "machine and mapping are")
+        result = Result.read(workload) if isinstance(workload, str) and machine is None else workload
+        if machine is not None or mapping is not None or not isinstance(result, Result):
             raise SpecError("a workload, a machine and a mapping are needed, or one result")
-        result = Result.read(workload) if isinstance(workload, str) else workload
-        return result.problem, result.mapping
+        asked = result.problem
+        return asked if goal is None else replace(asked, objective=objective(goal, asked.machine)), result.mapping
     if isinstance(workload, Result):
         raise SpecError("a result brings its own machine and mapping")
-    asked = problem(workload, machine, objective)
+    asked = problem(workload, machine, goal or "energy")
     if isinstance(mapping, Mapping):
         return asked, mapping
     if mapping.endswith(".json"):
@@ -431,6 +435,12 @@ def given(
     if "\n" in mapping:
         return asked, parse_mapping(mapping, asked.workload, asked.machine)
     return asked, parse_mapping(file_text(mapping), asked.workload, asked.machine, mapping)
+
+
+def refuse_alone(given: object, missing: str) -> None:
+    """Raise SpecError for a name that stands where a saved answer alone may stand, as the file that it is not."""
+    if isinstance(given, str) and not looks_like_path(given):
+        raise SpecError(f"{missing} missing after {given!r:.80}, which is not the file of a saved answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -579,6 +589,7 @@ def explain(
             raise SpecError("a saved answer brings its own machine")
         asked = problem(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
         return explain_problem(asked, quick, seconds, watch)
+    refuse_alone(workload, "machine is")
     answer = read_answer(workload) if isinstance(workload, str) else workload
     if not isinstance(answer, Result | Unmapped):
         raise SpecError("a workload and a machine are needed, or one saved answer")

@@ -166,7 +166,7 @@ def _search(
 @click.argument("workload")
 @click.argument("machine", required=False)
 @click.argument("mapping", required=False)
-@objective_option
+@click.option("--objective", metavar="NAME", help="By default that of the result, or energy.")
 @click.option("--latency", metavar="RULE", help="Of the total: einsum (default) or tile; every view is shown anyway.")
 @output.by_option
 @output.json_option
@@ -175,7 +175,7 @@ def evaluate_verb(
     workload: str,
     machine: str | None,
     mapping: str | None,
-    objective: str,
+    objective: str | None,
     latency: str | None,
     by: By | None,
     json_path: str | None,
