@@ -156,7 +156,15 @@ def test_strange_files(tmp_path: Path, content: bytes, verb: str) -> None:
         (["zoo", "matmal"], 2, "did you mean 'matmul'"),
         (["zoo", "matmul:m=0"], 2, "m"),
         (["zoo", "matmul:m=x"], 2, "x"),
-        (["fly"], 2, "fly"),
+        (["fly"], 2, "No such command 'fly'."),
+        (["mapp"], 2, "No such command 'mapp'; did you mean 'map'?"),
+        (["export", "acelforge"], 2, "did you mean 'accelforge'?"),
+        (["map", "simple", "matmul"], 2, "'simple' is a machine, not a workload; a workload comes first"),
+        (["map", "matmul", "matmul"], 2, "'matmul' is a workload, not a machine; a workload comes first"),
+        (["compare", "matmul", "simple"], 2, "'matmul' is not the file of a result; to run methods on a problem, add"),
+        (["simulate", "matmul"], 2, "machine and mapping are missing after 'matmul', which is not the file"),
+        (["evaluate", "matmul", "simple"], 2, "a workload, a machine and a mapping are needed, or one result"),
+        (["explain", "matmul"], 2, "MACHINE is missing after 'matmul', which is not the file of a saved answer"),
     ],
 )
 def test_arguments(arguments: list[str], code: int, words: str) -> None:

@@ -9,6 +9,7 @@ import click
 from .. import stops
 from ..errors import SpecError
 from ..problem import Budget
+from ..zoo.catalogue import looks_like_path
 from . import output
 from .commands import limited
 from .guard import guarded, stopped
@@ -50,6 +51,9 @@ def compare_verb(
     for name in runs:
         if given(name) is click.core.ParameterSource.COMMANDLINE:
             raise SpecError(f"--{name.replace('_', '-')} is for runs of --methods, not for saved results")
+    for name in results:
+        if not looks_like_path(name):
+            raise SpecError(f"{name!r:.80} is not the file of a result; to run methods on a problem, add --methods")
     from ..report.compare import compare
 
     compared = compare(results)

@@ -64,6 +64,7 @@ def explain_verb(
     elif any(value not in (None, ()) and value is not False for value in (objective, *limits.values())):
         raise SpecError("a saved answer brings its own objective and mapspace; give a workload and a machine")
     else:
+        verbs.refuse_alone(workload, "MACHINE is")
         asked = _saved(workload)
     with stops.politely() as stop:
         budget = Budget(budget_seconds).after(time.monotonic() - begun)

@@ -25,14 +25,14 @@ from ..workload.files import workload_text
 from ..zoo.catalogue import split_call
 from ..zoo.machine_by_name import load_machine
 from ..zoo.workload_by_name import load_workload
-from .guard import FAILED, fail, guarded
+from .guard import FAILED, Group, fail, guarded
 from .output import tell
 
 TOLERANCE = 1e-5  # of single precision, over some hundred layers
 TITLES = {"zigzag": "ZigZag's accelerators and layers, or Stream's cores,"}
 
 
-class _Importers(click.Group):
+class _Importers(Group):
     """The importers that ship have verbs of their own; every other one that is installed has the common verb."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -43,7 +43,7 @@ class _Importers(click.Group):
         return _importer(cmd_name) if known is None and cmd_name in importers() else known
 
 
-export_verb = click.Group("export", help="Write a problem as another tool's files.")
+export_verb = Group("export", help="Write a problem as another tool's files.")
 import_verb = _Importers("import", help="Read another tool's files.")
 workload_argument, machine_argument = click.argument("workload"), click.argument("machine")
 mapping_argument = click.argument("mapping", required=False)
