@@ -26,7 +26,7 @@ from ..zoo.catalogue import split_call
 from ..zoo.machine_by_name import load_machine
 from ..zoo.workload_by_name import load_workload
 from .guard import FAILED, Group, fail, guarded
-from .output import tell
+from .output import keep_apart, tell
 
 TOLERANCE = 1e-5  # of single precision, over some hundred layers
 TITLES = {"zigzag": "ZigZag's accelerators and layers, or Stream's cores,"}
@@ -254,6 +254,7 @@ def _problem(workload: str, machine: str, mapping: str | None) -> tuple[Workload
 
 
 def _exported(made: ExportedFiles, output: str) -> None:
+    keep_apart(*(Path(output) / name for name in made.files))
     for path in made.write(Path(output)):
         click.echo(str(path))
     _say(made.notes)
@@ -301,6 +302,7 @@ def _write(output: str, workload: Workload | None, machine: Machine | None, mapp
         texts["machine.yaml"] = machine_text(machine)
     if mapping is not None and workload is not None:
         texts["mapping.txt"] = print_mapping(mapping, workload)
+    keep_apart(*(Path(output) / name for name in texts))
     folder = writing.folder(output)
     for name, text in texts.items():
         writing.write(text, folder / name)
