@@ -82,6 +82,8 @@ def _methods(
     with stops.politely() as stop:
         budget = Budget(seconds, steps)
         found = compare_methods(asked[0].problem, names, seeds, budget, folder, lambda: bool(stop), output.tell)
+        if not found.runs:
+            stopped(stop, "no run has ended, so there is nothing to compare")
         printed = str(found) + (f"wrote {page_path}\n" if page_path else "")
         output.deliver(printed, (json_path, found.to_json), (csv_path, found.to_csv), (page_path, found.to_html))
     if stop:
