@@ -206,7 +206,7 @@ def test_simulate_refuses_large_sizes(tmp_path: Path) -> None:
     path.write_text("store DRAM: A B Z\nfor m in 512\nfor n in 512\nfor k in 512\ncompute Z @ MAC\n", encoding="utf-8")
     code, output = run("simulate", "matmul:m=512,n=512,k=512", "simple", path)
     assert code == 2
-    assert "at most" in output
+    assert "simulate executes at most 2,000,000, one by one; run executes more, as a program" in output
 
 
 @pytest.mark.parametrize(
@@ -248,3 +248,19 @@ def test_as_a_program(tmp_path: Path) -> None:
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
     assert "'q'" in done.stderr
+
+
+def test_a_byte_order_mark_is_no_part_of_a_text(tmp_path: Path) -> None:
+    """Editors of Windows write one into every file."""
+    small = ("matmul:m=2,n=2,k=2", "simple")
+    plain = "store DRAM: A B Z\nfor m in 2\nfor n in 2\nfor k in 2\ncompute Z @ MAC\n"
+    (tmp_path / "m.txt").write_text(plain, encoding="utf-8")
+    assert run("evaluate", *small, tmp_path / "m.txt", "--json", tmp_path / "r.json")[0] == 0
+    for name in ("m.txt", "r.json"):
+        (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + (tmp_path / name).read_bytes())
+    expected = run("evaluate", *small, tmp_path / "m.txt")
+    assert expected[0] == 0, expected[1]
+    assert run("evaluate", tmp_path / "r.json") == run("evaluate", *small, tmp_path / "r.json") == expected
+    (tmp_path / "m.txt").write_bytes("\ufeffstoer DRAM: A\n".encode())
+    code, output = run("evaluate", *small, tmp_path / "m.txt")
+    assert code == 2 and "m.txt:1:1: unknown node 'stoer'" in output

@@ -306,7 +306,7 @@ def read_file(path: str | Path) -> Located:
 
 
 def file_text(path: str | Path) -> str:
-    """The text of a file of at most 5 MB, as it stands there.
+    """The text of a file of at most 5 MB, as it stands there but for a byte order mark.
 
     Raises SpecError if the file cannot be read, is larger, or is not UTF-8, then with the line of the first such byte.
     """
@@ -325,7 +325,7 @@ def file_text(path: str | Path) -> str:
         megabytes = max(about.st_size, len(raw)) / 10**6
         raise SpecError(f"the file has {megabytes:.1f} MB; einloom reads at most {most} MB", file=file)
     try:
-        return raw.decode("utf-8")
+        return raw.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise SpecError(f"not a text file in UTF-8: byte {raw[error.start]:#x}", file=file, line=line) from None
