@@ -68,3 +68,20 @@ def test_workload_and_machine_must_be_such() -> None:
         el.map(None, None)  # type: ignore[arg-type]
     with pytest.raises(el.SpecError, match="-1 must be greater than zero"):
         el.explain(matmul, simple, seconds=-1)
+
+
+def test_a_mapping_of_one_line_is_text_and_not_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(el.SpecError, match=r"^1:1: the nest before this point has no leaf"):
+        el.evaluate(TINY, "simple", "store DRAM: A")
+    with pytest.raises(el.SpecError, match=r"^1:1: the nest before this point has no leaf"):
+        el.map(TINY, "simple", start="store DRAM: A")
+    with pytest.raises(el.IllegalMapping, match="Z"):
+        el.evaluate(TINY, "simple", "compute Z @ MAC")
+    (tmp_path / "for me").write_text("compute Z @ MAC\n", encoding="utf-8")
+    with pytest.raises(el.IllegalMapping, match="Z"):
+        el.evaluate(TINY, "simple", "for me")
+    with pytest.raises(el.SpecError, match=r"mapping\.txt: cannot read the file"):
+        el.evaluate(TINY, "simple", "mapping.txt")
+    with pytest.raises(el.SpecError, match="a mapping is an object of that class, its text or its file, not 3"):
+        el.evaluate(TINY, "simple", 3)  # type: ignore[arg-type]

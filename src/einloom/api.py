@@ -22,7 +22,7 @@ from .dataclass import dataclass
 from .defects import saved
 from .errors import Defect, EinloomWarning, Infeasible, SpecError, combined, nearest
 from .machine.levels import Machine
-from .mapping.text import parse_mapping
+from .mapping.text import begins_mapping, parse_mapping
 from .mapping.tree import Mapping
 from .mapspace.files import check_mapspace, located_limit, read_mapspace, with_splits
 from .mapspace.space import Mapspace, Order, Stores, known_space
@@ -348,7 +348,7 @@ def starts(asked: Sequence[Labelled], known: Sequence[Known]) -> tuple[Mapping, 
     """
     found: list[Mapping] = []
     for one in known:
-        file = one if isinstance(one, str) and "\n" not in one else None
+        file = one if isinstance(one, str) and not _is_text(one) else None
         for mapping in _known(one, file, asked):
             reasons = [misfits(each.problem, mapping) for each in asked]
             if all(reasons):
@@ -369,6 +369,11 @@ def _known(one: Known, file: str | None, asked: Sequence[Labelled]) -> tuple[Map
     if isinstance(one, Mapping):
         return (one,)
     return tuple(dict.fromkeys((one.mapping, *(point.mapping for point in one.front))))
+
+
+def _is_text(given: str) -> bool:
+    """True for the text of a mapping or of a result, False for the name of a file."""
+    return "\n" in given or given.startswith("{") or (begins_mapping(given) and not Path(given).is_file())
 
 
 def _parsed(text: str, file: str | None, asked: Sequence[Labelled]) -> Mapping:
@@ -413,7 +418,7 @@ def evaluate(
 def given(
     workload: Workload | str | Result,
     machine: Machine | str | None = None,
-    mapping: Mapping | str | None = None,
+    mapping: object = None,
     goal: str | None = None,
 ) -> tuple[Problem, Mapping]:
     """The problem and the mapping that three arguments, or a single result, speak of. goal: replaces a result's."""
@@ -430,9 +435,11 @@ def given(
     asked = problem(workload, machine, goal or "energy")
     if isinstance(mapping, Mapping):
         return asked, mapping
+    if not isinstance(mapping, str):
+        raise SpecError(f"a mapping is an object of that class, its text or its file, not {mapping!r:.80}")
     if mapping.endswith(".json"):
         return asked, parse_mapping(Result.read(mapping).mapping_text, asked.workload, asked.machine, mapping)
-    if "\n" in mapping:
+    if _is_text(mapping):
         return asked, parse_mapping(mapping, asked.workload, asked.machine)
     return asked, parse_mapping(file_text(mapping), asked.workload, asked.machine, mapping)
 
@@ -475,8 +482,8 @@ def simulate(
     points = sum(prod(cascade.extents[variable] for variable in one.variables) for one in cascade.einsums)
     if points > SIMULATED_POINTS:
         raise SpecError(
-            f"{asked.workload.name} has {points:,} points; simulate executes at most {SIMULATED_POINTS:,} one by one, "
-            "run more of them, as a program"
+            f"{asked.workload.name} has {points:,} points; simulate executes at most {SIMULATED_POINTS:,}, one by one; "
+            "run executes more, as a program"
         )
     cost = _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
     simulation = execute(asked.workload, asked.machine, tree, seed)
