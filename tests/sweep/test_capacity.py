@@ -64,7 +64,9 @@ def test_what_is_there_is_not_asked_again(tmp_path: Path) -> None:
     assert heard[2] == (SIZES[4], True) and sorted(heard[3:]) == [(SIZES[3], False), (SIZES[5], False)]
     assert [point.capacity for point in read_sweep(tmp_path).points] == SIZES[3:6]
     other = problem("matmuls:n=2,m=8,kn=16", "two-level", "traffic:DRAM", 1)
-    again = sweep_capacity(other, "GLB", SIZES[4:5], tmp_path, on_point=hear)
+    with pytest.warns(el.EinloomWarning, match="for 2,048, 4,096, 8,192 bits are to another problem"):
+        again = sweep_capacity(other, "GLB", SIZES[4:5], tmp_path, on_point=hear)
+    assert [point.capacity for point in read_sweep(tmp_path).points] == SIZES[4:5], "one problem, one curve"
     assert heard[-1] == (SIZES[4], False)
     assert again.points[0].answer.problem.workload == other.workload
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ..errors import SpecError, nearest
+from ..errors import EinloomWarning, SpecError, nearest
 from ..machine.levels import Machine, Memory
 from ..mapping.tree import Mapping
 from ..mapspace.limits.data import BackLimit
@@ -84,12 +85,18 @@ def sweep_capacity(
 
     on_point hears of each point, and whether it was there already. seconds: a budget for each point. jobs: processes.
     stop: asked at least every second or so whether the sweep should end now, with what is known; where it ended a
-    search, the next run goes on from the best that was found.
+    search, the next run goes on from the best that was found. Warns (EinloomWarning) of answers there to another
+    problem of the same name, which leave the index.
     """
     name = "fused" if fused else "unfused"
     title = f"{problem.workload.name} on {problem.machine.name}, {name}"
     asked = variants(problem, memory, capacities, fused)
     store = AnswerStore(folder, name, memory, title)
+    others = store.without_others(lambda capacity: variants(problem, memory, [capacity], fused)[0][1])
+    if others:
+        listed = ", ".join(f"{capacity:,}" for capacity in others)
+        told = f"{store.index}: the answers for {listed} bits are to another problem and leave the index"
+        warnings.warn(told, EinloomWarning, stacklevel=2)
     found: dict[int, Result | Unmapped] = {}
     missing: list[Task] = []
     for capacity, variant in asked:
