@@ -10,7 +10,7 @@ from .. import stops
 from ..errors import SpecError
 from ..problem import Budget
 from ..zoo.catalogue import looks_like_path
-from . import output
+from . import completion, output
 from .commands import limited
 from .guard import guarded, stopped
 
@@ -19,9 +19,22 @@ _OF_RUNS = ("objective", "seeds", "folder", "budget_evaluations", "budget_second
 
 
 @click.command("compare")
-@click.argument("results", nargs=-1, required=True, metavar="RESULT.json... | WORKLOAD MACHINE")
-@click.option("--methods", metavar="NAME,...", help="Run these on WORKLOAD MACHINE; exact gives the optimum.")
-@click.option("--objective", default="energy", show_default=True, help="Of the runs, as `einloom map` has it.")
+@click.argument(
+    "results", nargs=-1, required=True, metavar="RESULT.json... | WORKLOAD MACHINE", shell_complete=completion.entries
+)
+@click.option(
+    "--methods",
+    shell_complete=completion.methods,
+    metavar="NAME,...",
+    help="Run these on WORKLOAD MACHINE; exact gives the optimum.",
+)
+@click.option(
+    "--objective",
+    shell_complete=completion.objectives,
+    default="energy",
+    show_default=True,
+    help="Of the runs, as `einloom map` has it.",
+)
 @limited
 @click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Runs of each method.")
 @click.option("--budget-evaluations", type=click.IntRange(1), help="Points of each run of a method with a seed.")

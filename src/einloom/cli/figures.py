@@ -16,6 +16,7 @@ from ..report.text.results import bits, objective_value
 from ..report.text.table import columns
 from ..result import Result
 from ..result.sweep import CapacityPoint, Sweep, read_sweep
+from . import completion
 from .guard import guarded, stopped
 from .output import deliver, tell
 
@@ -57,14 +58,19 @@ def figure_verb(kind: str, files: tuple[str, ...], output: str, **options: Any) 
 
 
 @click.command("sweep")
-@click.argument("workload")
-@click.argument("machine")
+@click.argument("workload", shell_complete=completion.workloads)
+@click.argument("machine", shell_complete=completion.machines)
 @click.option("--memory", required=True, metavar="NAME", help="The memory whose capacity varies.")
 @click.option("--capacities", required=True, metavar="LIST", help='Such as "64 KiB, 128 KiB, 1 MiB".')
 @click.option("--fused/--unfused", default=True, help="Unfused: intermediates stay in the outermost memory.")
-@click.option("--objective", metavar="NAME", help="By default the traffic of the outermost memory.")
+@click.option(
+    "--objective",
+    shell_complete=completion.objectives,
+    metavar="NAME",
+    help="By default the traffic of the outermost memory.",
+)
 @click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
-@click.option("--method", default="exact", show_default=True, help="How to search.")
+@click.option("--method", shell_complete=completion.methods, default="exact", show_default=True, help="How to search.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="For each capacity.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="What is there already is not repeated.")
