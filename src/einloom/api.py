@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .dataflows.rules import Dataflow
     from .diagnose import Explanation
     from .oracle.simulate import Simulation
+    from .result.sweep import Sweep
 
 RELAXATIONS = ("integer",)
 SIMULATED_POINTS = 2_000_000
@@ -142,11 +143,9 @@ def problems(
     return found
 
 
-def problem_or_traffic(
-    workload: str, machine: str, goal: str | None, max_fused_loops: int | None = None, mapspace: str | None = None
-) -> Problem:
+def problem_or_traffic(workload: Workload | str, machine: Machine | str, goal: str | None, **limits: Any) -> Problem:
     """As `problem`; without a goal that of the least traffic of the outermost memory."""
-    asked = problem(workload, machine, goal or "energy", max_fused_loops, mapspace)
+    asked = problem(workload, machine, goal or "energy", **limits)
     outer = asked.machine.memories[0].name
     return asked if goal is not None else replace(asked, objective=objective(f"traffic:{outer}", asked.machine))
 
@@ -277,6 +276,36 @@ def map(
     refuse_relaxation(asked, relax)
     budget = read_budget(seconds, steps, memory)
     return relaxed(solve(asked, chosen(method, method_options), budget, watch, known), relax, budget, watch)
+
+
+def sweep_capacities(
+    workload: Workload | str,
+    machine: Machine | str,
+    memory: str,
+    capacities: str | Sequence[int | str],
+    folder: str | Path,
+    objective: str | None = None,
+    *,
+    fused: bool = True,
+    method: str = "exact",
+    seconds: float | None = None,
+    jobs: int = 1,
+    **limits: Any,
+) -> Sweep:
+    """The best mapping for each capacity of a memory: bits, or sizes such as ``"64 KiB"``, in a list or with commas.
+
+    Answers are saved in `folder`, and what is there already is not asked again (docs/report.md). objective: by default
+    the traffic of the outermost memory. fused: False has every intermediate backed there. limits: those of the mapspace
+    and ``full_use``, as `map` takes them. seconds: for each capacity. jobs: processes, each of which imports the script
+    that asks for them. Raises SpecError.
+    """
+    from .sweep import sizes, sweep_capacity
+
+    asked = problem_or_traffic(workload, machine, objective, **limits)
+    seconds = read_budget(seconds).seconds
+    return sweep_capacity(
+        asked, memory, sizes(capacities), folder, fused=fused, method=method, seconds=seconds, jobs=jobs
+    )
 
 
 def refuse_relaxation(asked: Sequence[Labelled], relax: str | None) -> None:

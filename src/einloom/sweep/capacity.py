@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from ..machine.levels import Machine, Memory
 from ..mapping.tree import Mapping
 from ..mapspace.limits.data import BackLimit
 from ..problem import Budget, Problem
+from ..reading.units import parse
 from ..result import Result
 from ..result.sweep import CapacityPoint, Sweep
 from ..result.unmapped import Unmapped
@@ -26,6 +27,18 @@ from .store import AnswerStore
 
 Task = tuple[int, Problem, tuple[Mapping, ...]]
 """A capacity, the problem that it makes, and what a stopped search for it had found."""
+
+
+def sizes(capacities: str | Iterable[int | str]) -> list[int]:
+    """Capacities in bits, of numbers of bits or sizes, in a list or a text with commas.
+
+    >>> sizes("1 KiB, 2 KiB")
+    [8192, 16384]
+
+    Raises SpecError for what is no size.
+    """
+    listed = [one for one in capacities.split(",") if one.strip()] if isinstance(capacities, str) else capacities
+    return [int(parse(one.strip() if isinstance(one, str) else one, "size")) for one in listed]
 
 
 def variants(problem: Problem, memory: str, capacities: Sequence[int], fused: bool) -> list[tuple[int, Problem]]:
