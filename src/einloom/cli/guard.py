@@ -23,7 +23,7 @@ FAILED, BAD_INPUT = 1, 2
 Verb = TypeVar("Verb", bound=Callable[..., None])
 
 
-class Group(click.Group):
+class NamedCommands(click.Group):
     """A group whose unknown commands are told of with the nearest known one, whether that was imported or not."""
 
     def resolve_command(
@@ -37,7 +37,7 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class Commands(Group):
+class Commands(NamedCommands):
     """The group of all verbs: standard streams that fail are told of, with the others or before any verb is known."""
 
     def main(self, *args: Any, **extra: Any) -> Any:

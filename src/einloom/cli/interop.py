@@ -26,14 +26,14 @@ from ..zoo.catalogue import split_call
 from ..zoo.machine_by_name import load_machine
 from ..zoo.workload_by_name import load_workload
 from . import completion
-from .guard import FAILED, Group, fail, guarded
+from .guard import FAILED, NamedCommands, fail, guarded
 from .output import keep_apart, tell
 
 TOLERANCE = 1e-5  # of single precision, over some hundred layers
 TITLES = {"zigzag": "ZigZag's accelerators and layers, or Stream's cores,"}
 
 
-class _Importers(Group):
+class _Importers(NamedCommands):
     """The importers that ship have verbs of their own; every other one that is installed has the common verb."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -44,7 +44,7 @@ class _Importers(Group):
         return _importer(cmd_name) if known is None and cmd_name in importers() else known
 
 
-export_verb = Group("export", help="Write a problem as another tool's files.")
+export_verb = NamedCommands("export", help="Write a problem as another tool's files.")
 import_verb = _Importers("import", help="Read another tool's files.")
 workload_argument = click.argument("workload", shell_complete=completion.workloads)
 machine_argument = click.argument("machine", shell_complete=completion.machines)
