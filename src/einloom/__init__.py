@@ -17,7 +17,7 @@ from .version import VERSION as __version__  # noqa: N811 - the name that Python
 
 if TYPE_CHECKING:
     from . import zoo
-    from .api import evaluate, explain, map, run, simulate, verify
+    from .api import evaluate, explain, map, run, simulate, sweep_capacities, verify
     from .dataflows.rewrites import rewrite
     from .errors import BudgetExhausted, EinloomError, EinloomWarning, IllegalMapping, Infeasible, SpecError
     from .interop.onnx import from_onnx
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _MODULES = {"zoo": "zoo", "figures": "report.figures"}
 _HOMES = {
-    "api": ("evaluate", "explain", "map", "run", "simulate", "verify"),
+    "api": ("evaluate", "explain", "map", "run", "simulate", "sweep_capacities", "verify"),
     "dataflows.rewrites": ("rewrite",),
     "errors": ("BudgetExhausted", "EinloomError", "EinloomWarning", "IllegalMapping", "Infeasible", "SpecError"),
     "interop.onnx": ("from_onnx",),
@@ -77,6 +77,7 @@ __all__ = [
     "rewrite",
     "run",
     "simulate",
+    "sweep_capacities",
     "verify",
     "zoo",
 ]
@@ -93,6 +94,7 @@ def _later(module: str, name: str) -> Callable[..., Any]:
 
 register("html", _later("report.notebook", "draw"))
 register("page", _later("report.page", "write_page"))
+register("csv", _later("report.text.table", "csv_text"))
 register("frame", _later("report.frames", "frame_of"))
 register("result_data", _later("result.files", "result_data"))
 register("parse_result", _later("result.files", "parse_result"))

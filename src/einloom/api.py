@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import replace
 from math import prod
@@ -22,11 +22,12 @@ from .dataclass import dataclass
 from .defects import saved
 from .errors import Defect, EinloomWarning, Infeasible, SpecError, combined, nearest
 from .machine.levels import Machine
-from .mapping.text import parse_mapping
+from .mapping.text import begins_mapping, parse_mapping
 from .mapping.tree import Mapping
-from .mapspace.files import check_mapspace, located_limit, read_mapspace
+from .mapspace.files import check_mapspace, located_limit, read_mapspace, with_splits
 from .mapspace.space import Mapspace, Order, Stores, known_space
 from .problem import Budget, Problem, known_rule, objective
+from .problem.budgets import read_budget
 from .problem.selections import machine_selectors, unused_selectors
 from .reading.located import file_text
 from .result import Result
@@ -37,6 +38,7 @@ from .search.several import Labelled, best_of
 from .search.starts import misfits, refusal
 from .workload.einsum import Workload
 from .workload.selectors import unknown_names
+from .zoo.catalogue import looks_like_path
 from .zoo.machine_by_name import load_machine, located_key
 from .zoo.workload_by_name import load_workload
 
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from .dataflows.rules import Dataflow
     from .diagnose import Explanation
     from .oracle.simulate import Simulation
+    from .result.sweep import Sweep
 
 RELAXATIONS = ("integer",)
 SIMULATED_POINTS = 2_000_000
@@ -76,8 +79,9 @@ def problem(
     max_fused_loops_per_rank_variable: likewise. Warns (EinloomWarning) of selectors that select none of the workload's
     tensors, unless `quiet`.
     """
-    cascade = load_workload(workload) if isinstance(workload, str) else workload
-    hardware = load_machine(machine) if isinstance(machine, str) else machine
+    cascade, hardware = _cascade(workload), _hardware(machine)
+    if full_use not in (True, False):
+        raise SpecError(f"full_use is True or False, not {full_use!r:.80}")
     hardware = hardware.in_full_use() if full_use else hardware
     check_names(cascade, hardware, machine if isinstance(machine, str) else None)
     if flows := _flows(dataflow):
@@ -92,16 +96,19 @@ def problem(
                 "take what `einloom rewrite` prints"
             )
         mapspace = together(flows, cascade, hardware)
-    limited = read_mapspace(mapspace, hardware, cascade) if isinstance(mapspace, str) else mapspace or Mapspace()
+    limited = Mapspace() if mapspace is None else mapspace
+    limited = read_mapspace(limited, hardware, cascade) if isinstance(limited, str) else limited
+    if not isinstance(limited, Mapspace):
+        raise SpecError(f"a mapspace is an object of that class, or a file, not {limited!r:.80}")
     check_mapspace(cascade, limited)
-    instead: dict[str, Any] = {
-        "name": None if space is None else known_space(space),
+    instead: dict[str, object] = {
         "max_fused_loops": max_fused_loops,
         "max_fused_loops_per_rank_variable": max_fused_loops_per_rank_variable,
         "order": order,
         "stores": stores,
     }
-    limited = replace(limited, **{name: value for name, value in instead.items() if value is not None})
+    limited = with_splits(limited, instead)
+    limited = limited if space is None else replace(limited, name=known_space(space))
     asked = Problem(cascade, hardware, limited, objective(goal, hardware))
     if not quiet:
         _warn(asked, machine, mapspace)
@@ -130,20 +137,33 @@ def problems(
     rest = (machine, goal, max_fused_loops, mapspace, flows, full_use, space, order, stores, again)
     if not flows or flows[0].rewrite is None:
         return (Labelled("", problem(workload, *rest)),)
-    cascade = load_workload(workload) if isinstance(workload, str) else workload
-    choices = flows[0].choices(cascade)
+    choices = flows[0].choices(_cascade(workload))
     found = tuple(Labelled(choice.label, problem(choice.workload, *rest, quiet=True)) for choice in choices)
     _warn(found[0].problem, machine, mapspace)  # the others differ in numbers of tiles alone
     return found
 
 
-def problem_or_traffic(
-    workload: str, machine: str, goal: str | None, max_fused_loops: int | None = None, mapspace: str | None = None
-) -> Problem:
+def problem_or_traffic(workload: Workload | str, machine: Machine | str, goal: str | None, **limits: Any) -> Problem:
     """As `problem`; without a goal that of the least traffic of the outermost memory."""
-    asked = problem(workload, machine, goal or "energy", max_fused_loops, mapspace)
+    asked = problem(workload, machine, goal or "energy", **limits)
     outer = asked.machine.memories[0].name
     return asked if goal is not None else replace(asked, objective=objective(f"traffic:{outer}", asked.machine))
+
+
+def _cascade(workload: object) -> Workload:
+    """The workload meant; names and files are read."""
+    if isinstance(workload, Workload | str):
+        return load_workload(workload) if isinstance(workload, str) else workload
+    what = "a machine, which comes second" if isinstance(workload, Machine) else f"{workload!r:.80}"
+    raise SpecError(f"the first argument is a workload, its name or its file, not {what}")
+
+
+def _hardware(machine: object) -> Machine:
+    """The machine meant; names and files are read."""
+    if isinstance(machine, Machine | str):
+        return load_machine(machine) if isinstance(machine, str) else machine
+    what = "a workload, which comes first" if isinstance(machine, Workload) else f"{machine!r:.80}"
+    raise SpecError(f"the second argument is a machine, its name or its file, not {what}")
 
 
 def _flows(dataflow: Flows | None) -> tuple[Dataflow, ...]:
@@ -153,8 +173,18 @@ def _flows(dataflow: Flows | None) -> tuple[Dataflow, ...]:
     from .dataflows.files import dataflow as named
     from .dataflows.rules import Dataflow
 
-    several = (dataflow,) if isinstance(dataflow, Dataflow | str) else dataflow
+    several = _listed("dataflow", dataflow, (Dataflow, str))
     return tuple(named(flow) if isinstance(flow, str) else flow for flow in several)
+
+
+def _listed(what: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+    """What is given of these classes: one, or several of them. Raises SpecError for anything else."""
+    several = (given,) if isinstance(given, kinds) or not isinstance(given, Iterable) else tuple(given)
+    for one in several:
+        if not isinstance(one, kinds):
+            known = ", ".join(kind.__name__ for kind in kinds if kind is not str)
+            raise SpecError(f"{what}: {one!r:.80} is none of {known}, or a text")
+    return several
 
 
 def _warn(asked: Problem, machine: Machine | str, mapspace: Mapspace | str | None) -> None:
@@ -211,7 +241,7 @@ def map(
     method_options: Table[str, object] | None = None,
     seconds: float | None = None,
     steps: int | None = None,
-    memory: int | None = None,
+    memory: int | str | None = None,
     start: Known | Sequence[Known] = (),
     watch: Watcher | None = None,
     relax: str | None = None,
@@ -230,10 +260,10 @@ def map(
     of the Einsums that their data allows. stores: ``own``, or ``shared``: one store may serve several Einsums that read
     its tensor. max_fused_loops_per_rank_variable: how often fused loops may cut one rank. method: an object or a
     name, with its options (docs/how-to/my-optimizer.md). seconds, steps, memory: a budget of wall time, of evaluated
-    points, of bytes that the process may hold; what is found by then comes back with a bound. start: known mappings, as
-    objects, results, texts or files; methods that can, such as ``exact``, look only below the best of them
-    (docs/exact.md). relax: ``integer`` adds a lower bound over mappings with any integer tiles to the certificate
-    (docs/model/integer-tiles.md).
+    points, of bytes that the process may hold (or a size such as ``"2 GiB"``); what is found by then comes back with a
+    bound. start: known mappings, as objects, results, texts or files; methods that can, such as ``exact``, look only
+    below the best of them (docs/exact.md). relax: ``integer`` adds a lower bound over mappings with any
+    integer tiles to the certificate (docs/model/integer-tiles.md).
 
     Raises SpecError, Infeasible, BudgetExhausted; BrokenMethod, if a method of another package is wrong about its
     answer; and Defect, if einloom contradicts itself: every answer is checked once more, and the problem is then saved
@@ -242,10 +272,40 @@ def map(
     again = max_fused_loops_per_rank_variable
     limits = (max_fused_loops, mapspace, dataflow, full_use, space, order, stores, again)
     asked = problems(workload, machine, objective, *limits)
-    known = starts(asked, (start,) if isinstance(start, Mapping | Result | str) else start)
+    known = starts(asked, _listed("start", start, (Mapping, Result, str)))
     refuse_relaxation(asked, relax)
-    budget = Budget(seconds, steps, memory)
+    budget = read_budget(seconds, steps, memory)
     return relaxed(solve(asked, chosen(method, method_options), budget, watch, known), relax, budget, watch)
+
+
+def sweep_capacities(
+    workload: Workload | str,
+    machine: Machine | str,
+    memory: str,
+    capacities: str | Sequence[int | str],
+    folder: str | Path,
+    objective: str | None = None,
+    *,
+    fused: bool = True,
+    method: str = "exact",
+    seconds: float | None = None,
+    jobs: int = 1,
+    **limits: Any,
+) -> Sweep:
+    """The best mapping for each capacity of a memory: bits, or sizes such as ``"64 KiB"``, in a list or with commas.
+
+    Answers are saved in `folder`, and what is there already is not asked again (docs/report.md). objective: by default
+    the traffic of the outermost memory. fused: False has every intermediate backed there. limits: those of the mapspace
+    and ``full_use``, as `map` takes them. seconds: for each capacity. jobs: processes, each of which imports the script
+    that asks for them. Raises SpecError.
+    """
+    from .sweep import sizes, sweep_capacity
+
+    asked = problem_or_traffic(workload, machine, objective, **limits)
+    seconds = read_budget(seconds).seconds
+    return sweep_capacity(
+        asked, memory, sizes(capacities), folder, fused=fused, method=method, seconds=seconds, jobs=jobs
+    )
 
 
 def refuse_relaxation(asked: Sequence[Labelled], relax: str | None) -> None:
@@ -317,7 +377,7 @@ def starts(asked: Sequence[Labelled], known: Sequence[Known]) -> tuple[Mapping, 
     """
     found: list[Mapping] = []
     for one in known:
-        file = one if isinstance(one, str) and "\n" not in one else None
+        file = one if isinstance(one, str) and not _is_text(one) else None
         for mapping in _known(one, file, asked):
             reasons = [misfits(each.problem, mapping) for each in asked]
             if all(reasons):
@@ -340,6 +400,11 @@ def _known(one: Known, file: str | None, asked: Sequence[Labelled]) -> tuple[Map
     return tuple(dict.fromkeys((one.mapping, *(point.mapping for point in one.front))))
 
 
+def _is_text(given: str) -> bool:
+    """True for the text of a mapping or of a result, False for the name of a file."""
+    return "\n" in given or given.startswith("{") or (begins_mapping(given) and not Path(given).is_file())
+
+
 def _parsed(text: str, file: str | None, asked: Sequence[Labelled]) -> Mapping:
     """The mapping that a text means for the first problem that it fits, or else for the first that has its names."""
     found, wrong = [], []
@@ -360,13 +425,13 @@ def evaluate(
     workload: Workload | str | Result,
     machine: Machine | str | None = None,
     mapping: Mapping | str | None = None,
-    objective: str = "energy",
+    objective: str | None = None,
     latency_rule: str | None = None,
 ) -> Result:
     """The cost of a given mapping (an object, its text, or a file), or of the mapping in a result or result file.
 
-    latency_rule: ``einsum`` or ``tile``; by default that of the result, or ``einsum``. Raises IllegalMapping with every
-    reason, SpecError for an unknown rule.
+    objective: by default that of the result, or ``energy``. latency_rule: ``einsum`` or ``tile``; by default that of
+    the result, or ``einsum``. Raises IllegalMapping with every reason, SpecError for an unknown objective or rule.
     """
     from .cost.event import event_seconds
 
@@ -382,25 +447,36 @@ def evaluate(
 def given(
     workload: Workload | str | Result,
     machine: Machine | str | None = None,
-    mapping: Mapping | str | None = None,
-    objective: str = "energy",
+    mapping: object = None,
+    goal: str | None = None,
 ) -> tuple[Problem, Mapping]:
-    """The problem and the mapping that three arguments, or a single result, speak of."""
+    """The problem and the mapping that three arguments, or a single result, speak of. goal: replaces a result's."""
     if machine is None or mapping is None:
-        if machine is not None or isinstance(workload, Workload):
+        if machine is None and mapping is None:
+            refuse_alone(workload, "machine and mapping are")
+        result = Result.read(workload) if isinstance(workload, str) and machine is None else workload
+        if machine is not None or mapping is not None or not isinstance(result, Result):
             raise SpecError("a workload, a machine and a mapping are needed, or one result")
-        result = Result.read(workload) if isinstance(workload, str) else workload
-        return result.problem, result.mapping
+        asked = result.problem
+        return asked if goal is None else replace(asked, objective=objective(goal, asked.machine)), result.mapping
     if isinstance(workload, Result):
         raise SpecError("a result brings its own machine and mapping")
-    asked = problem(workload, machine, objective)
+    asked = problem(workload, machine, goal or "energy")
     if isinstance(mapping, Mapping):
         return asked, mapping
+    if not isinstance(mapping, str):
+        raise SpecError(f"a mapping is an object of that class, its text or its file, not {mapping!r:.80}")
     if mapping.endswith(".json"):
         return asked, parse_mapping(Result.read(mapping).mapping_text, asked.workload, asked.machine, mapping)
-    if "\n" in mapping:
+    if _is_text(mapping):
         return asked, parse_mapping(mapping, asked.workload, asked.machine)
     return asked, parse_mapping(file_text(mapping), asked.workload, asked.machine, mapping)
+
+
+def refuse_alone(given: object, missing: str) -> None:
+    """Raise SpecError for a name that stands where a saved answer alone may stand, as the file that it is not."""
+    if isinstance(given, str) and not looks_like_path(given):
+        raise SpecError(f"{missing} missing after {given!r:.80}, which is not the file of a saved answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,8 +511,8 @@ def simulate(
     points = sum(prod(cascade.extents[variable] for variable in one.variables) for one in cascade.einsums)
     if points > SIMULATED_POINTS:
         raise SpecError(
-            f"{asked.workload.name} has {points:,} points; simulate executes at most {SIMULATED_POINTS:,} one by one, "
-            "run more of them, as a program"
+            f"{asked.workload.name} has {points:,} points; simulate executes at most {SIMULATED_POINTS:,}, one by one; "
+            "run executes more, as a program"
         )
     cost = _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
     simulation = execute(asked.workload, asked.machine, tree, seed)
@@ -543,14 +619,16 @@ def explain(
     """
     from .diagnose import explain_problem, explain_result
 
+    seconds = read_budget(seconds).seconds
     if machine is not None:
         if isinstance(workload, Result | Unmapped):
             raise SpecError("a saved answer brings its own machine")
         asked = problem(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
         return explain_problem(asked, quick, seconds, watch)
-    if isinstance(workload, Workload):
-        raise SpecError("a workload and a machine are needed, or one saved answer")
+    refuse_alone(workload, "machine is")
     answer = read_answer(workload) if isinstance(workload, str) else workload
+    if not isinstance(answer, Result | Unmapped):
+        raise SpecError("a workload and a machine are needed, or one saved answer")
     if isinstance(answer, Result):
         return explain_result(answer, quick, seconds, watch)
     return explain_problem(answer.problem, quick, seconds, watch)

@@ -102,7 +102,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return table[close[0]] if close else None
 
 
-def unknown(what: str, name: str, known: Iterable[str], more: str = "") -> SpecError:
+def unknown(what: str, name: object, known: Iterable[str], more: str = "") -> SpecError:
     """The error for a name that nothing has: what it should name, what is known, `more`, and the nearest known name.
 
     >>> print(unknown("objective", "energi", ["energy", "edp"]))
@@ -114,7 +114,8 @@ def unknown(what: str, name: str, known: Iterable[str], more: str = "") -> SpecE
     some = (*known[:MAX_LISTED], "...") if len(known) > MAX_LISTED else known
     listed = f"known are {', '.join(some)}" if known else "there are none"
     said = f"{name!r:.80} is not {what}" if what.startswith(("a ", "an ")) else f"unknown {what} {name!r:.80}"
-    return SpecError(f"{said}; {listed}{more}", suggestion=nearest(name, known))
+    close = nearest(name, known) if isinstance(name, str) else None  # from Python a name may be anything
+    return SpecError(f"{said}; {listed}{more}", suggestion=close)
 
 
 class IllegalMapping(EinloomError):

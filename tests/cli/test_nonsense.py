@@ -156,7 +156,15 @@ def test_strange_files(tmp_path: Path, content: bytes, verb: str) -> None:
         (["zoo", "matmal"], 2, "did you mean 'matmul'"),
         (["zoo", "matmul:m=0"], 2, "m"),
         (["zoo", "matmul:m=x"], 2, "x"),
-        (["fly"], 2, "fly"),
+        (["fly"], 2, "No such command 'fly'."),
+        (["mapp"], 2, "No such command 'mapp'; did you mean 'map'?"),
+        (["export", "acelforge"], 2, "did you mean 'accelforge'?"),
+        (["map", "simple", "matmul"], 2, "'simple' is a machine, not a workload; a workload comes first"),
+        (["map", "matmul", "matmul"], 2, "'matmul' is a workload, not a machine; a workload comes first"),
+        (["compare", "matmul", "simple"], 2, "'matmul' is not the file of a result; to run methods on a problem, add"),
+        (["simulate", "matmul"], 2, "machine and mapping are missing after 'matmul', which is not the file"),
+        (["evaluate", "matmul", "simple"], 2, "a workload, a machine and a mapping are needed, or one result"),
+        (["explain", "matmul"], 2, "MACHINE is missing after 'matmul', which is not the file of a saved answer"),
     ],
 )
 def test_arguments(arguments: list[str], code: int, words: str) -> None:
@@ -198,7 +206,7 @@ def test_simulate_refuses_large_sizes(tmp_path: Path) -> None:
     path.write_text("store DRAM: A B Z\nfor m in 512\nfor n in 512\nfor k in 512\ncompute Z @ MAC\n", encoding="utf-8")
     code, output = run("simulate", "matmul:m=512,n=512,k=512", "simple", path)
     assert code == 2
-    assert "at most" in output
+    assert "simulate executes at most 2,000,000, one by one; run executes more, as a program" in output
 
 
 @pytest.mark.parametrize(
@@ -240,3 +248,19 @@ def test_as_a_program(tmp_path: Path) -> None:
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
     assert "'q'" in done.stderr
+
+
+def test_a_byte_order_mark_is_no_part_of_a_text(tmp_path: Path) -> None:
+    """Editors of Windows write one into every file."""
+    small = ("matmul:m=2,n=2,k=2", "simple")
+    plain = "store DRAM: A B Z\nfor m in 2\nfor n in 2\nfor k in 2\ncompute Z @ MAC\n"
+    (tmp_path / "m.txt").write_text(plain, encoding="utf-8")
+    assert run("evaluate", *small, tmp_path / "m.txt", "--json", tmp_path / "r.json")[0] == 0
+    for name in ("m.txt", "r.json"):
+        (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + (tmp_path / name).read_bytes())
+    expected = run("evaluate", *small, tmp_path / "m.txt")
+    assert expected[0] == 0, expected[1]
+    assert run("evaluate", tmp_path / "r.json") == run("evaluate", *small, tmp_path / "r.json") == expected
+    (tmp_path / "m.txt").write_bytes("\ufeffstoer DRAM: A\n".encode())
+    code, output = run("evaluate", *small, tmp_path / "m.txt")
+    assert code == 2 and "m.txt:1:1: unknown node 'stoer'" in output

@@ -206,3 +206,44 @@ def test_a_working_folder_that_is_gone(folder: Path, monkeypatch: pytest.MonkeyP
         assert done.exit_code == 2 and said in done.stderr and len(done.stderr.splitlines()) == 1, done.output
     done = einloom("show", str(folder / "r.json"), capture_output=True)
     assert done.returncode == 0 and "matmul on simple" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("report", "r.json", "-o", "r.json"), "-o would replace 'r.json', which is read here"),
+        (("report", "r.json", "-o", "./sub/../r.json"), "-o would replace 'r.json', which is read here"),
+        (("verify", "--quick", "r.json", "--json", "r.json"), "--json would replace 'r.json', which is read here"),
+        (("compare", "r.json", "r.json", "--csv", "r.json"), "--csv would replace 'r.json', which is read here"),
+        (("evaluate", TINY, "simple", "m.txt", "--json", "m.txt"), "--json would replace 'm.txt', which is read here"),
+        (("map", "w.yaml:m=2", "simple", "-o", "w.yaml"), "-o would replace 'w.yaml', which is read here"),
+        (("map", TINY, "simple", "--mapspace", "s.yaml", "--json", "s.yaml"), "--json would replace 's.yaml', which"),
+        (("map", TINY, "simple", "--json", "same", "-o", "same"), "are the same file, 'same'; give each its own"),
+        (("map", TINY, "simple", "--json", "-", "-o", "-"), "both go to standard output, which takes one of them"),
+        (("compare", "r.json", "--csv", "x", "-o", "./x"), "--csv and -o are the same file, './x'; give each its own"),
+        (("compare", "r.json", "--csv", "-", "--json", "-"), "--json and --csv both go to standard output"),
+        (
+            ("export", "timeloop", "problem.yaml", "simple", "-o", "."),
+            "'problem.yaml' would replace 'problem.yaml', which is read",
+        ),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",
+)
+def test_no_output_costs_another_file(words: tuple[str, ...], said: str, folder: Path) -> None:
+    (folder / "sub").mkdir()
+    (folder / "s.yaml").write_text("schema: mapspace/1\n", encoding="utf-8")
+    text = "schema: workload/1\nname: w\nparameters: {m: 4}\nranks: {m: m, k: 2, n: 2}\nbits: 8\n"
+    text += 'einsums: ["Z[m,n] = A[m,k] * B[k,n]"]\n'
+    for name in ("w.yaml", "problem.yaml"):
+        (folder / name).write_text(text, encoding="utf-8")
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    done = run(*words)
+    assert done.exit_code == 2
+    assert said in done.output
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+def test_a_result_may_take_the_place_of_its_start(folder: Path) -> None:
+    done = run("map", TINY, "simple", "--start", "r.json", "--json", "r.json", "-o", "/dev/null")
+    assert done.exit_code == 0, done.output
+    assert el.Result.read("r.json").certificate is not None

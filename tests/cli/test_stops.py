@@ -283,3 +283,14 @@ def test_a_budget_of_explain_counts_from_the_start_of_the_program(monkeypatch: p
     monkeypatch.setattr("einloom.stops.begun", lambda: time.monotonic() - 2.0)
     run("explain", "matmul:m=4,n=4,k=4", "two-level", "--budget-seconds", "30")
     assert 0 < left[0] < 28
+
+
+@both
+def test_compare_stopped_in_its_first_run(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that did not end is no run to compare; the exit code is the signal's all the same."""
+    monkeypatch.setattr(engine.Run, "_dives", stopping(engine.Run._dives, number))
+    page = tmp_path / "c.html"
+    code, shown, said = run("compare", *DIAMOND, "--methods", "exact", "-o", page)
+    assert code == CODES[signal.Signals(number)]
+    assert shown == "" and not page.exists()
+    assert f"{WORDS[signal.Signals(number)]}: no run has ended, so there is nothing to compare" in said

@@ -76,6 +76,17 @@ def test_json_on_standard_output_is_all_there_is(tmp_path: Path) -> None:
     assert json.loads(run("zoo", "simple", "--json", "-"))["schema"] == "machine/1"
 
 
+def test_a_saved_mapping_is_priced_for_another_objective(saved: Path) -> None:
+    assert "objective   edp" in run("evaluate", saved, "--objective", "edp")
+    assert "objective   energy" in run("evaluate", saved)
+    refused = CliRunner().invoke(main, ["evaluate", str(saved), "--objective", "enrgy"])
+    assert refused.exit_code == 2
+    assert "did you mean 'energy'" in refused.output
+    assert str(el.evaluate(str(saved), objective="edp").problem.objective) == "edp"
+    front = el.map(TINY, SMALL_BUFFER, "edp")
+    assert str(el.evaluate(front).problem.objective) == "edp"
+
+
 def test_show_stays_within_the_page(saved: Path) -> None:
     views = [run("show", saved)]
     views += [run("show", saved, f"--{view}") for view in ("tree", "loops", "breakdown", "occupancy")]

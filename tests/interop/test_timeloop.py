@@ -28,6 +28,14 @@ def texts(name: str) -> dict[str, str]:
     return dict(zip(("arch.yaml", "problem.yaml", "map.yaml"), files.CASES[name], strict=True))
 
 
+@pytest.mark.parametrize(
+    ("machine", "said"), [("tpu-v4i", "Scalar is left out"), ("tpu-v4i-vector", "Scalar, Reduce are left out")]
+)
+def test_units_that_are_left_out_are_named(machine: str, said: str) -> None:
+    notes = export(load_workload("matmul"), load_machine(machine), None, 0.0).notes
+    assert f"Timeloop has one kind of compute unit; {said}" in notes
+
+
 @pytest.mark.parametrize("name", files.CASES)
 def test_counts_are_those_that_timeloop_printed(name: str) -> None:
     found = read_texts(texts(name), {"energy": "none"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -64,7 +65,9 @@ def test_what_is_there_is_not_asked_again(tmp_path: Path) -> None:
     assert heard[2] == (SIZES[4], True) and sorted(heard[3:]) == [(SIZES[3], False), (SIZES[5], False)]
     assert [point.capacity for point in read_sweep(tmp_path).points] == SIZES[3:6]
     other = problem("matmuls:n=2,m=8,kn=16", "two-level", "traffic:DRAM", 1)
-    again = sweep_capacity(other, "GLB", SIZES[4:5], tmp_path, on_point=hear)
+    with pytest.warns(el.EinloomWarning, match="for 2,048, 4,096, 8,192 bits are to another problem"):
+        again = sweep_capacity(other, "GLB", SIZES[4:5], tmp_path, on_point=hear)
+    assert [point.capacity for point in read_sweep(tmp_path).points] == SIZES[4:5], "one problem, one curve"
     assert heard[-1] == (SIZES[4], False)
     assert again.points[0].answer.problem.workload == other.workload
 
@@ -106,6 +109,31 @@ def test_the_verbs(tmp_path: Path) -> None:
     (axes,) = el.figures.ski_slope(*(read_sweep(folder / f"{name}.json") for name in ("fused", "unfused"))).axes
     wanted = values(read_sweep(folder / "fused.json").points)
     assert [marks.get_offsets()[0][1] for marks in axes.collections[: len(wanted)]] == wanted
+
+
+def test_python_and_the_verb_sweep_alike_with_limits_of_the_space(tmp_path: Path) -> None:
+    table, space = tmp_path / "t.csv", tmp_path / "space.yaml"
+    space.write_text("schema: mapspace/1\nfusion: {unfused: T1}\n", encoding="utf-8")
+    words = ("sweep", "matmuls:n=2,m=6,kn=4", "two-level", "--memory", "GLB", "--capacities", "128 bit, 1 KiB, 8 bit")
+    limits = ("--space", "ragged", "--mapspace", space, "--max-fused-loops", "1")
+    code, output = run(*words, *limits, "-o", tmp_path / "a", "--csv", table)
+    assert code == 0, output
+    swept = el.sweep_capacities(
+        *("matmuls:n=2,m=6,kn=4", "two-level", "GLB", [128, "1 KiB", 8], tmp_path / "b"),
+        space="ragged",
+        mapspace=str(space),
+        max_fused_loops=1,
+    )
+    assert {point.answer.problem.mapspace.name for point in swept.points} == {"ragged"}
+    assert all(point.answer.problem.mapspace.limits.backs for point in swept.points)
+    rows = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
+    assert [row["capacity"] for row in rows] == ["8", "128", "8192"]
+    assert [row["value"] for row in rows] == [str(record["value"] or "") for record in swept.records]
+    assert [row["status"] for row in rows] == ["infeasible", "found", "found"]
+    assert rows[0]["objective"] == "traffic:DRAM" and rows[0]["gap"] == "" and rows[2]["gap"] == "0.0"
+    assert run(*words, *limits, "-o", tmp_path / "a", "--csv", "-")[1].count("\n128,traffic:DRAM,found,") == 1
+    with pytest.raises(el.SpecError, match="did you mean 'GLB'"):
+        el.sweep_capacities("matmul", "two-level", "GBL", "1 KiB", tmp_path / "c")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from einloom.cli import main
+from einloom.errors import SpecError
 from einloom.problem import Budget
 from einloom.sweep import methods
 from einloom.sweep.methods import MethodRun, MethodRuns, compare_methods, medians, value_at
@@ -75,8 +76,9 @@ def test_what_makes_no_sense_is_refused(words: list[str], said: str) -> None:
 def test_a_problem_without_a_mapping_and_a_stop() -> None:
     found = compare_methods(tiny_problem("hopeless"), ["exhaustive", "random"], 1, Budget(steps=20))
     assert [run.value for run in found.runs] == [None, None] and "0 of 1" in str(found)
-    with pytest.raises(Exception, match="no run has ended"):
-        compare_methods(tiny_problem("one"), ["random"], stop=lambda: True)
+    assert compare_methods(tiny_problem("one"), ["random"], stop=lambda: True).runs == ()
+    with pytest.raises(SpecError, match="no method is named"):
+        compare_methods(tiny_problem("one"), [])
 
 
 def test_medians_step_where_a_run_improves() -> None:

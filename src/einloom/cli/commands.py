@@ -19,7 +19,7 @@ from ..errors import Ended, SpecError
 from ..mapping.tree import Mapping
 from ..mapspace.space import ORDERS, STORES
 from ..problem import OBJECTIVES, Budget
-from ..reading.units import parse
+from ..problem.budgets import read_budget
 from ..report.text import answers
 from ..report.text.live import display
 from ..report.text.overview import By, overview
@@ -30,11 +30,12 @@ from ..search.door import chosen
 from ..search.method import Method, Recorder
 from ..search.registry import SHIPPED
 from ..search.several import Labelled
-from . import output
+from . import completion, output
 from .guard import FAILED, fail, guarded, stopped
 
 objective_option = click.option(
     "--objective",
+    shell_complete=completion.objectives,
     default="energy",
     show_default=True,
     help=f"What is minimised: {', '.join(OBJECTIVES[:-1])} or traffic:MEMORY.",
@@ -44,12 +45,16 @@ _LIMITS = (
     click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes."),
     click.option(
         "--dataflow",
+        shell_complete=completion.dataflows,
         multiple=True,
         metavar="NAME|FILE",
         help="Limits of a published dataflow (`einloom zoo` lists them); of several together.",
     ),
     click.option(
-        "--space", metavar="NAME", help="ffm, perfect tiles (the default), or ragged: tiles that need not divide."
+        "--space",
+        metavar="NAME",
+        shell_complete=completion.spaces,
+        help="ffm, perfect tiles (the default), or ragged: tiles that need not divide.",
     ),
     click.option("--order", type=click.Choice(tuple(ORDERS)), help="Of the Einsums; free: any that their data allows."),
     click.option(
@@ -72,12 +77,18 @@ def limited(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("map")
-@click.argument("workload")
-@click.argument("machine")
+@click.argument("workload", shell_complete=completion.workloads)
+@click.argument("machine", shell_complete=completion.machines)
 @objective_option
 @limited
 @click.option("--relax", metavar="NAME", help="integer: say, too, how near this is to mappings with any integer tiles.")
-@click.option("--method", default="exact", show_default=True, help=f"{', '.join(SHIPPED)}, or one of a package.")
+@click.option(
+    "--method",
+    shell_complete=completion.methods,
+    default="exact",
+    show_default=True,
+    help=f"{', '.join(SHIPPED)}, or one of a package.",
+)
 @click.option("--method-option", "options", multiple=True, metavar="KEY=VALUE", help="Of the method; repeatable.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop then, with the best so far.")
 @click.option("--budget-steps", type=click.IntRange(1), help="The same after so many evaluated points.")
@@ -110,7 +121,7 @@ def map_verb(
     """
     begun = stops.begun()
     output.refuse(text_path, json_path)
-    budget = Budget(budget_seconds, budget_steps, _bytes(budget_memory))
+    budget = read_budget(budget_seconds, budget_steps, budget_memory)
     how = chosen(method, _options(options))
     with stops.politely() as stop:
         asked = verbs.problems(workload, machine, objective, **limits)
@@ -132,19 +143,6 @@ def map_verb(
     if isinstance(found, Unmapped):
         legal = "no mapping of the space is legal: " if found.status == "infeasible" else ""
         fail(legal + found.reason, FAILED)
-
-
-def _bytes(text: str | None) -> int | None:
-    """Bytes of a size such as '2 GiB', which units count in bits."""
-    if text is None:
-        return None
-    try:
-        bits = parse(text, "size")
-    except SpecError as error:
-        raise SpecError(f"--budget-memory: {error.message}", suggestion=error.suggestion) from None
-    if bits < 8:
-        raise SpecError(f"--budget-memory: {text!r:.40} is less than a byte", suggestion="2 GiB")
-    return int(bits) // 8
 
 
 def _options(texts: tuple[str, ...]) -> dict[str, object]:
@@ -176,10 +174,15 @@ def _search(
 
 
 @click.command("evaluate")
-@click.argument("workload")
-@click.argument("machine", required=False)
+@click.argument("workload", shell_complete=completion.workloads)
+@click.argument("machine", shell_complete=completion.machines, required=False)
 @click.argument("mapping", required=False)
-@objective_option
+@click.option(
+    "--objective",
+    shell_complete=completion.objectives,
+    metavar="NAME",
+    help="By default that of the result, or energy.",
+)
 @click.option("--latency", metavar="RULE", help="Of the total: einsum (default) or tile; every view is shown anyway.")
 @output.by_option
 @output.json_option
@@ -188,7 +191,7 @@ def evaluate_verb(
     workload: str,
     machine: str | None,
     mapping: str | None,
-    objective: str,
+    objective: str | None,
     latency: str | None,
     by: By | None,
     json_path: str | None,
@@ -206,8 +209,8 @@ def _counted(counts: Table[tuple[str, str, str, str], int]) -> list[dict[str, ob
 
 
 @click.command("simulate")
-@click.argument("workload")
-@click.argument("machine", required=False)
+@click.argument("workload", shell_complete=completion.workloads)
+@click.argument("machine", shell_complete=completion.machines, required=False)
 @click.argument("mapping", required=False)
 @click.option("--seed", default=0, show_default=True, help="Of the random integers that are computed with.")
 @output.json_option
@@ -234,8 +237,8 @@ def simulate_verb(workload: str, machine: str | None, mapping: str | None, seed:
 
 
 @click.command("run")
-@click.argument("workload")
-@click.argument("machine", required=False)
+@click.argument("workload", shell_complete=completion.workloads)
+@click.argument("machine", shell_complete=completion.machines, required=False)
 @click.argument("mapping", required=False)
 @click.option("--seed", default=0, show_default=True, help="Of the random numbers that are computed with.")
 @click.option("--keep", metavar="FOLDER", type=click.Path(), help="Keep the program, its inputs and its results there.")

@@ -9,7 +9,8 @@ import click
 from .. import stops
 from ..errors import SpecError
 from ..problem import Budget
-from . import output
+from ..zoo.catalogue import looks_like_path
+from . import completion, output
 from .commands import limited
 from .guard import guarded, stopped
 
@@ -18,9 +19,22 @@ _OF_RUNS = ("objective", "seeds", "folder", "budget_evaluations", "budget_second
 
 
 @click.command("compare")
-@click.argument("results", nargs=-1, required=True, metavar="RESULT.json... | WORKLOAD MACHINE")
-@click.option("--methods", metavar="NAME,...", help="Run these on WORKLOAD MACHINE; exact gives the optimum.")
-@click.option("--objective", default="energy", show_default=True, help="Of the runs, as `einloom map` has it.")
+@click.argument(
+    "results", nargs=-1, required=True, metavar="RESULT.json... | WORKLOAD MACHINE", shell_complete=completion.entries
+)
+@click.option(
+    "--methods",
+    shell_complete=completion.methods,
+    metavar="NAME,...",
+    help="Run these on WORKLOAD MACHINE; exact gives the optimum.",
+)
+@click.option(
+    "--objective",
+    shell_complete=completion.objectives,
+    default="energy",
+    show_default=True,
+    help="Of the runs, as `einloom map` has it.",
+)
 @limited
 @click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Runs of each method.")
 @click.option("--budget-evaluations", type=click.IntRange(1), help="Points of each run of a method with a seed.")
@@ -50,6 +64,9 @@ def compare_verb(
     for name in runs:
         if given(name) is click.core.ParameterSource.COMMANDLINE:
             raise SpecError(f"--{name.replace('_', '-')} is for runs of --methods, not for saved results")
+    for name in results:
+        if not looks_like_path(name):
+            raise SpecError(f"{name!r:.80} is not the file of a result; to run methods on a problem, add --methods")
     from ..report.compare import compare
 
     compared = compare(results)
@@ -78,6 +95,8 @@ def _methods(
     with stops.politely() as stop:
         budget = Budget(seconds, steps)
         found = compare_methods(asked[0].problem, names, seeds, budget, folder, lambda: bool(stop), output.tell)
+        if not found.runs:
+            stopped(stop, "no run has ended, so there is nothing to compare")
         printed = str(found) + (f"wrote {page_path}\n" if page_path else "")
         output.deliver(printed, (json_path, found.to_json), (csv_path, found.to_csv), (page_path, found.to_html))
     if stop:

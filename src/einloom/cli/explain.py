@@ -18,7 +18,7 @@ from ..result import Result, document
 from ..result.unmapped import parse_answer
 from ..search.method import Recorder
 from ..search.principles.told import told
-from . import output
+from . import completion, output
 from .commands import limited
 from .guard import guarded, stopped
 
@@ -26,9 +26,13 @@ Answer = Problem | Result | Explanation
 
 
 @click.command("explain")
-@click.argument("workload", metavar="WORKLOAD|ANSWER.json")
-@click.argument("machine", required=False)
-@click.option("--objective", help=f"What a mapping is best in: one of {', '.join(OBJECTIVES)}; default energy.")
+@click.argument("workload", shell_complete=completion.workloads, metavar="WORKLOAD|ANSWER.json")
+@click.argument("machine", shell_complete=completion.machines, required=False)
+@click.option(
+    "--objective",
+    shell_complete=completion.objectives,
+    help=f"What a mapping is best in: one of {', '.join(OBJECTIVES)}; default energy.",
+)
 @limited
 @click.option("--principles", is_flag=True, help="Say instead which of FuseCU's principles holds, and its cost.")
 @click.option("--quick", is_flag=True, help="Search for no optima; of a result show only what it takes.")
@@ -64,6 +68,7 @@ def explain_verb(
     elif any(value not in (None, ()) and value is not False for value in (objective, *limits.values())):
         raise SpecError("a saved answer brings its own objective and mapspace; give a workload and a machine")
     else:
+        verbs.refuse_alone(workload, "MACHINE is")
         asked = _saved(workload)
     with stops.politely() as stop:
         budget = Budget(budget_seconds).after(time.monotonic() - begun)

@@ -11,13 +11,14 @@ from .. import stops
 from ..api import problem_or_traffic
 from ..errors import Ended, SpecError, unknown
 from ..problem import Problem
-from ..reading.units import parse
 from ..report.text.results import bits, objective_value
 from ..report.text.table import columns
 from ..result import Result
 from ..result.sweep import CapacityPoint, Sweep, read_sweep
+from . import completion
+from .commands import limited
 from .guard import guarded, stopped
-from .output import deliver, tell
+from .output import deliver, refuse, tell
 
 KEYS = click.Choice(["einsum", "component", "tensor", "action"])
 
@@ -57,17 +58,23 @@ def figure_verb(kind: str, files: tuple[str, ...], output: str, **options: Any) 
 
 
 @click.command("sweep")
-@click.argument("workload")
-@click.argument("machine")
+@click.argument("workload", shell_complete=completion.workloads)
+@click.argument("machine", shell_complete=completion.machines)
 @click.option("--memory", required=True, metavar="NAME", help="The memory whose capacity varies.")
 @click.option("--capacities", required=True, metavar="LIST", help='Such as "64 KiB, 128 KiB, 1 MiB".')
 @click.option("--fused/--unfused", default=True, help="Unfused: intermediates stay in the outermost memory.")
-@click.option("--objective", metavar="NAME", help="By default the traffic of the outermost memory.")
-@click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
-@click.option("--method", default="exact", show_default=True, help="How to search.")
+@click.option(
+    "--objective",
+    shell_complete=completion.objectives,
+    metavar="NAME",
+    help="By default the traffic of the outermost memory.",
+)
+@limited
+@click.option("--method", shell_complete=completion.methods, default="exact", show_default=True, help="How to search.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="For each capacity.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="What is there already is not repeated.")
+@click.option("--csv", "csv_path", metavar="FILE", help="Write a line per capacity as CSV; - for standard output.")
 @guarded
 def sweep_verb(
     workload: str,
@@ -76,21 +83,23 @@ def sweep_verb(
     capacities: str,
     fused: bool,
     objective: str | None,
-    max_fused_loops: int | None,
     method: str,
     budget_seconds: float | None,
     jobs: int,
     output: str,
+    csv_path: str | None,
+    **limits: Any,
 ) -> None:
     """Search once for each capacity of a memory, and save every answer in a folder as soon as it is known.
 
     Run again, it goes on where it was stopped, as by Ctrl-C. `einloom figure ski-slope` draws fused.json and
     unfused.json there.
     """
-    from ..sweep import sweep_capacity
+    from ..sweep import sizes, sweep_capacity
 
-    asked = problem_or_traffic(workload, machine, objective, max_fused_loops)
-    listed = [int(parse(text.strip(), "size")) for text in capacities.split(",") if text.strip()]
+    refuse(csv_path)
+    asked = problem_or_traffic(workload, machine, objective, **limits)
+    listed = sizes(capacities)
 
     def told(point: CapacityPoint, kept: bool) -> None:
         tell(f"{bits(point.capacity):>12}  {_answer(point)}{'  (kept)' if kept else ''}")
@@ -98,7 +107,8 @@ def sweep_verb(
     how: dict[str, Any] = {"fused": fused, "method": method, "seconds": budget_seconds, "jobs": jobs}
     with stops.politely() as stop:
         done = sweep_capacity(asked, memory, listed, output, **how, on_point=told, stop=lambda: bool(stop))
-        deliver(f"{_table(done, asked)}\nwrote {Path(output) / ('fused.json' if fused else 'unfused.json')}\n")
+        wrote = f"wrote {Path(output) / ('fused.json' if fused else 'unfused.json')}\n"
+        deliver(f"{_table(done, asked)}\n{wrote}", (csv_path, done.to_csv))
     missing = len(set(listed)) - sum(point.answer.ended is not Ended.STOPPED for point in done.points)
     if stop and missing:
         stopped(stop, f"{missing} of {len(set(listed))} capacities are not done; the same command goes on there")

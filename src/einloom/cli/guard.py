@@ -16,14 +16,28 @@ from typing import Any, TypeVar
 import click
 
 from .. import stops
-from ..errors import BudgetExhausted, Defect, EinloomError, EinloomWarning, IllegalMapping, Infeasible
+from ..errors import BudgetExhausted, Defect, EinloomError, EinloomWarning, IllegalMapping, Infeasible, nearest
 from . import output
 
 FAILED, BAD_INPUT = 1, 2
 Verb = TypeVar("Verb", bound=Callable[..., None])
 
 
-class Commands(click.Group):
+class NamedCommands(click.Group):
+    """A group whose unknown commands are told of with the nearest known one, whether that was imported or not."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As of `click.Group`."""
+        name = args[0]
+        if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
+            close = nearest(name, self.list_commands(ctx))
+            ctx.fail(f"No such command {name!r}" + (f"; did you mean {close!r}?" if close else "."))
+        return super().resolve_command(ctx, args)
+
+
+class Commands(NamedCommands):
     """The group of all verbs: standard streams that fail are told of, with the others or before any verb is known."""
 
     def main(self, *args: Any, **extra: Any) -> Any:

@@ -25,14 +25,15 @@ from ..workload.files import workload_text
 from ..zoo.catalogue import split_call
 from ..zoo.machine_by_name import load_machine
 from ..zoo.workload_by_name import load_workload
-from .guard import FAILED, fail, guarded
-from .output import tell
+from . import completion
+from .guard import FAILED, NamedCommands, fail, guarded
+from .output import keep_apart, tell
 
 TOLERANCE = 1e-5  # of single precision, over some hundred layers
 TITLES = {"zigzag": "ZigZag's accelerators and layers, or Stream's cores,"}
 
 
-class _Importers(click.Group):
+class _Importers(NamedCommands):
     """The importers that ship have verbs of their own; every other one that is installed has the common verb."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -43,9 +44,10 @@ class _Importers(click.Group):
         return _importer(cmd_name) if known is None and cmd_name in importers() else known
 
 
-export_verb = click.Group("export", help="Write a problem as another tool's files.")
+export_verb = NamedCommands("export", help="Write a problem as another tool's files.")
 import_verb = _Importers("import", help="Read another tool's files.")
-workload_argument, machine_argument = click.argument("workload"), click.argument("machine")
+workload_argument = click.argument("workload", shell_complete=completion.workloads)
+machine_argument = click.argument("machine", shell_complete=completion.machines)
 mapping_argument = click.argument("mapping", required=False)
 files_argument = click.argument("files", nargs=-1, required=True)
 folder_option = click.option("-o", "--output", metavar="DIR", required=True, help="The folder for the files.")
@@ -147,7 +149,13 @@ def import_onnx(
 @export_verb.command("accelforge")
 @workload_argument
 @machine_argument
-@click.option("--objective", default="energy", show_default=True, help=f"One of {', '.join(OBJECTIVES)}.")
+@click.option(
+    "--objective",
+    shell_complete=completion.objectives,
+    default="energy",
+    show_default=True,
+    help=f"One of {', '.join(OBJECTIVES)}.",
+)
 @click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
 @click.option(
     "--max-fused-loops-per-rank-variable", "again", type=click.IntRange(1), help="So many of them of one rank (1)."
@@ -254,6 +262,7 @@ def _problem(workload: str, machine: str, mapping: str | None) -> tuple[Workload
 
 
 def _exported(made: ExportedFiles, output: str) -> None:
+    keep_apart(*(Path(output) / name for name in made.files))
     for path in made.write(Path(output)):
         click.echo(str(path))
     _say(made.notes)
@@ -301,6 +310,7 @@ def _write(output: str, workload: Workload | None, machine: Machine | None, mapp
         texts["machine.yaml"] = machine_text(machine)
     if mapping is not None and workload is not None:
         texts["mapping.txt"] = print_mapping(mapping, workload)
+    keep_apart(*(Path(output) / name for name in texts))
     folder = writing.folder(output)
     for name, text in texts.items():
         writing.write(text, folder / name)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from . import output
+from . import completion, output
 from .guard import guarded
 
 
 @click.command("zoo")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.entries)
 @output.json_option
 @guarded
 def zoo_verb(name: str | None, json_path: str | None) -> None:

@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import click
 
@@ -27,6 +28,8 @@ by_option = click.option(
 json_option = click.option(
     "--json", "json_path", metavar="FILE", help="Write the answer as JSON; - for standard output."
 )
+READ = ("mapspace", "dataflow", "explanation", "statistics")
+"""Parameters of options whose files are read; of `--start` the result may take the place (docs/exact.md)."""
 Output = tuple[str | None, Callable[[], str]]
 """A file, ``-`` for standard output, None for nowhere; and what makes the text for it."""
 
@@ -101,7 +104,8 @@ def file(content: str, path: str) -> None:
 
 
 def refuse(*paths: str | None) -> None:
-    """Raise SpecError for places that cannot be written to: before a long search, not after it."""
+    """Raise SpecError for places that cannot be written to, or cost a file that is read or written beside them: before
+    a long search, not after it."""
     wrong: list[SpecError] = []
     for path in paths:
         if path is not None and path != "-":
@@ -111,3 +115,54 @@ def refuse(*paths: str | None) -> None:
                 wrong.append(error)
     if wrong:
         raise combined(wrong)
+    keep_apart(*paths)
+
+
+def keep_apart(*paths: str | Path | None) -> None:
+    """Raise SpecError if one output would replace another, or a file that the verb reads.
+
+    A mapping that a search starts from may be replaced by what was found.
+    """
+    places = _named([path for path in paths if path is not None])
+    for number, (name, path) in enumerate(places):
+        for other, earlier in places[:number]:
+            if path == earlier == "-":
+                raise SpecError(f"{other} and {name} both go to standard output, which takes one of them")
+            if _same(path, earlier):
+                raise SpecError(f"{other} and {name} are the same file, {str(path)!r}; give each its own")
+        for text in _inputs():
+            if Path(text).is_file() and _same(path, text):
+                raise SpecError(f"{name} would replace {text!r}, which is read here; give another place")
+
+
+def _named(paths: list[str | Path]) -> list[tuple[str, str | Path]]:
+    """Each output with the option that it is given by, or else with itself."""
+    context = click.get_current_context()
+    options = [one for one in context.command.params if isinstance(one, click.Option) and one.name not in READ]
+    found = []
+    for path in paths:
+        mine = [one for one in options if context.params.get(one.name or "") == path]
+        options = [one for one in options if one not in mine[:1]]
+        found.append((mine[0].opts[0] if mine else repr(str(path)), path))
+    return found
+
+
+def _inputs() -> list[str]:
+    """What the arguments of the verb, and its options that name a file to read, say; without parameters of a file."""
+    context = click.get_current_context()
+    given = [
+        context.params[one.name or ""]
+        for one in context.command.params
+        if isinstance(one, click.Argument) or one.name in READ
+    ]
+    texts = [text for value in given for text in (value if isinstance(value, tuple) else (value,)) if value is not None]
+    return [part for text in texts if "\0" not in text for part in dict.fromkeys((text, text.partition(":")[0]))]
+
+
+def _same(one: str | Path, other: str | Path) -> bool:
+    """True if both mean one file of which there would be one content; /dev/null, say, takes any number."""
+    try:
+        first, second = Path(one).resolve(), Path(other).resolve()
+    except OSError:  # the working folder is gone
+        return False
+    return first == second and (first.is_file() or not first.exists())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from . import completion
 from .guard import guarded
 
 
 @click.command("rewrite")
-@click.argument("workload")
+@click.argument("workload", shell_complete=completion.workloads)
 @click.argument("call", metavar="NAME:KEY=NUMBER,…")
 @guarded
 def rewrite_verb(workload: str, call: str) -> None:

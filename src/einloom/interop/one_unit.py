@@ -23,7 +23,8 @@ def with_one_unit(workload: Workload, machine: Machine, tool: str, notes: list[s
     (unit,) = able
     others = [level.name for level in machine.units if level is not unit]
     if others:
-        notes.append(f"{tool} has one kind of compute unit; {', '.join(others)} is left out")
+        are = "is" if len(others) == 1 else "are"
+        notes.append(f"{tool} has one kind of compute unit; {', '.join(others)} {are} left out")
     stop = machine.position[unit.name]
     seen = tuple(level for level in machine.levels[:stop] if not isinstance(level, ComputeUnit))
     return replace(machine, levels=(*seen, unit))

@@ -64,6 +64,16 @@ def parse_mapping(text: str, workload: Workload, machine: Machine, file: str | N
     return Mapping(nest)
 
 
+def begins_mapping(text: str) -> bool:
+    """True for a text whose first word is the kind of a node.
+
+    >>> begins_mapping("store DRAM: A"), begins_mapping("store.txt")
+    (True, False)
+    """
+    word, space, _ = text.strip().partition(" ")
+    return bool(space) and word in _NODES
+
+
 @dataclass(frozen=True, slots=True)
 class _Token:
     text: str

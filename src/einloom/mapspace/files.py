@@ -87,6 +87,18 @@ def space_of(found: dict[str, Any], title: str | None, name: str, limits: Limits
     return Mapspace(name, limits=limits, title=title, **given)
 
 
+def with_splits(mapspace: Mapspace, instead: dict[str, object]) -> Mapspace:
+    """The mapspace with other values of keys of `SPLITS`; None keeps the one that it has.
+
+    Raises SpecError for values that a file could not have either, those that are kept included.
+    """
+    kept = {key.name: getattr(mapspace, key.name) for key in SPLITS}
+    view = from_data(kept | {name: value for name, value in instead.items() if value is not None})
+    found = read_record(view, Record("a mapspace", SPLITS), STATED)
+    view.raise_gathered()
+    return space_of(found, mapspace.title, mapspace.name, mapspace.limits)
+
+
 def splits_data(mapspace: Mapspace) -> dict[str, object]:
     """Where groups of Einsums may run at the same time, in which order, whether they share stores, and how often fused
     loops may cut a rank; nothing where splits are sequential and in program order, every Einsum has its own stores, and

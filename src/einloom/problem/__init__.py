@@ -94,8 +94,8 @@ def keeps_time(machine: Machine) -> bool:
 
 
 def _objective(text: str, machine: Machine) -> Objective:
-    name, _, memory = text.partition(":")
-    if "*" in text or "^" in text:
+    name, _, memory = text.partition(":") if isinstance(text, str) else ("", "", "")
+    if "*" in name or "^" in name:
         return _product(text)
     plain = [known for known in OBJECTIVES if "^" not in known]
     if name not in plain:

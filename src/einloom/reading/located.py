@@ -7,6 +7,7 @@ for. Several errors are gathered with ``with view.gather():`` and raised togethe
 from __future__ import annotations
 
 import math
+import operator
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -305,7 +306,7 @@ def read_file(path: str | Path) -> Located:
 
 
 def file_text(path: str | Path) -> str:
-    """The text of a file of at most 5 MB, as it stands there.
+    """The text of a file of at most 5 MB, as it stands there but for a byte order mark.
 
     Raises SpecError if the file cannot be read, is larger, or is not UTF-8, then with the line of the first such byte.
     """
@@ -324,7 +325,7 @@ def file_text(path: str | Path) -> str:
         megabytes = max(about.st_size, len(raw)) / 10**6
         raise SpecError(f"the file has {megabytes:.1f} MB; einloom reads at most {most} MB", file=file)
     try:
-        return raw.decode("utf-8")
+        return raw.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise SpecError(f"not a text file in UTF-8: byte {raw[error.start]:#x}", file=file, line=line) from None
@@ -389,4 +390,6 @@ def _data_node(data: object) -> Node:
         return Node("list", 0, 0, items=tuple(_data_node(item) for item in data))
     if data is None or isinstance(data, str | int | float):
         return Node("scalar", 0, 0, data)
+    if hasattr(data, "__index__"):  # a whole number of NumPy
+        return Node("scalar", 0, 0, operator.index(data))
     raise SpecError(f"data of type {type(data).__name__} has no place in a file")

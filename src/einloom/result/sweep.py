@@ -14,6 +14,7 @@ from ..errors import SpecError
 from ..reading.fields import STATED, read_record
 from ..reading.keys import NAME, TEXT, Each, Record
 from ..reading.located import Located, file_text, from_data
+from ..reporting import reported
 from . import document
 from .record import Result
 from .tables import WHOLE, must
@@ -37,6 +38,29 @@ class Sweep:
     memory: str
     title: str
     points: tuple[CapacityPoint, ...]
+
+    @property
+    def records(self) -> tuple[dict[str, object], ...]:
+        """Every point as plain data in SI units: what was found, and how near the least it is; None where nothing."""
+        return tuple(_record(point) for point in self.points)
+
+    def to_csv(self) -> str:
+        """A line per capacity, heads first."""
+        return str(reported("csv", self.records))
+
+
+def _record(point: CapacityPoint) -> dict[str, object]:
+    answer = point.answer
+    asked: dict[str, object] = {"capacity": point.capacity, "objective": str(answer.problem.objective)}
+    none = dict.fromkeys(("value", "energy", "latency", "guarantee", "bound", "gap"))
+    found: dict[str, object] = {"status": "found"}
+    if isinstance(answer, Result):
+        found |= {"value": answer.value, "energy": answer.cost.energy, "latency": answer.cost.latency}
+        if (proof := answer.certificate) is not None:
+            found |= {"guarantee": proof.guarantee.value, "bound": proof.bound, "gap": proof.gap}
+    else:
+        found = {"status": answer.status, "bound": answer.bound}
+    return {**asked, "status": None, **none, **found, "seconds": answer.seconds}
 
 
 def _inside(view: Located, found: dict[str, Any]) -> tuple[int, str]:

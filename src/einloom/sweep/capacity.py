@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ..errors import SpecError, nearest
+from ..errors import EinloomWarning, SpecError, nearest
 from ..machine.levels import Machine, Memory
 from ..mapping.tree import Mapping
 from ..mapspace.limits.data import BackLimit
 from ..problem import Budget, Problem
+from ..reading.units import parse
 from ..result import Result
 from ..result.sweep import CapacityPoint, Sweep
 from ..result.unmapped import Unmapped
@@ -25,6 +27,18 @@ from .store import AnswerStore
 
 Task = tuple[int, Problem, tuple[Mapping, ...]]
 """A capacity, the problem that it makes, and what a stopped search for it had found."""
+
+
+def sizes(capacities: str | Iterable[int | str]) -> list[int]:
+    """Capacities in bits, of numbers of bits or sizes, in a list or a text with commas.
+
+    >>> sizes("1 KiB, 2 KiB")
+    [8192, 16384]
+
+    Raises SpecError for what is no size.
+    """
+    listed = [one for one in capacities.split(",") if one.strip()] if isinstance(capacities, str) else capacities
+    return [int(parse(one.strip() if isinstance(one, str) else one, "size")) for one in listed]
 
 
 def variants(problem: Problem, memory: str, capacities: Sequence[int], fused: bool) -> list[tuple[int, Problem]]:
@@ -84,12 +98,18 @@ def sweep_capacity(
 
     on_point hears of each point, and whether it was there already. seconds: a budget for each point. jobs: processes.
     stop: asked at least every second or so whether the sweep should end now, with what is known; where it ended a
-    search, the next run goes on from the best that was found.
+    search, the next run goes on from the best that was found. Warns (EinloomWarning) of answers there to another
+    problem of the same name, which leave the index.
     """
     name = "fused" if fused else "unfused"
     title = f"{problem.workload.name} on {problem.machine.name}, {name}"
     asked = variants(problem, memory, capacities, fused)
     store = AnswerStore(folder, name, memory, title)
+    others = store.without_others(lambda capacity: variants(problem, memory, [capacity], fused)[0][1])
+    if others:
+        listed = ", ".join(f"{capacity:,}" for capacity in others)
+        told = f"{store.index}: the answers for {listed} bits are to another problem and leave the index"
+        warnings.warn(told, EinloomWarning, stacklevel=2)
     found: dict[int, Result | Unmapped] = {}
     missing: list[Task] = []
     for capacity, variant in asked:

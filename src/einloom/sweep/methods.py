@@ -256,12 +256,14 @@ def compare_methods(
 
     budget: of each run; its steps do not bound methods without a seed, which prove. folder: where each run is saved,
     and found again. until: a run ends when its value is at most this, say a proven optimum. Raises SpecError for an
-    unknown method or one that cannot answer the problem. After a stop the runs that ended come back.
+    unknown method or one that cannot answer the problem. After a stop the runs that ended come back, if any did.
     """
     budget = budget or Budget()
     todo: list[tuple[str, int | None]] = []
     for name in dict.fromkeys(names):
         todo += [(name, seed) for seed in range(seeds)] if takes(name, "seed") else [(name, None)]
+    if not todo:
+        raise SpecError("no method is named, so there is nothing to compare")
     where = None if folder is None else writing.folder(folder)
     runs = []
     for name, seed in todo:
@@ -276,8 +278,6 @@ def compare_methods(
             run = _searched(problem, name, seed, mine, None if where is None else where / title, curve)
         if run is not None:
             runs.append(run)
-    if not runs:
-        raise SpecError("no run has ended, so there is nothing to compare")
     return MethodRuns(problem, tuple(runs))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import Ended, SpecError
@@ -37,6 +38,17 @@ class AnswerStore:
                 raise SpecError(f"holds another sweep ({known}, {before}); choose another folder", file=str(self.index))
             self.files = dict(files)
         writing.folder(self.folder / name)
+
+    def without_others(self, asked: Callable[[int], Problem]) -> tuple[int, ...]:
+        """Take answers to other problems than `asked` makes of their capacity out of the index; their capacities."""
+        others = [
+            capacity
+            for capacity, name in self.files.items()
+            if (self.folder / name).exists() and read_answer(self.folder / name).problem != asked(capacity)
+        ]
+        for capacity in others:
+            del self.files[capacity]
+        return tuple(others)
 
     def known(self, capacity: int, problem: Problem) -> Result | Unmapped | None:
         """The finished and unedited answer to this very problem by this version of the model, or None."""

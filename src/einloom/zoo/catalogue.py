@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..dataclass import dataclass
@@ -63,13 +63,6 @@ def split_call(text: str) -> tuple[str, dict[str, str]]:
 def looks_like_path(name: str) -> bool:
     """True for something that is meant as a file: a known suffix, a directory in it, or an existing file."""
     return name.lower().endswith(SUFFIXES) or "/" in name or "\\" in name or ("\0" not in name and Path(name).is_file())
-
-
-def check_entry(name: str, what: str, known: Collection[str]) -> None:
-    """Refuse a name that no entry has."""
-    if name not in known:
-        message = f"unknown {what} {name[:100]!r}; known are {', '.join(known)}, or the path of a file"
-        raise SpecError(message, suggestion=nearest(name, known))
 
 
 def check_keys(given: Mapping[str, str], entry: Entry) -> None:

@@ -10,7 +10,8 @@ from types import MappingProxyType
 from ..machine.files import machine_from
 from ..machine.levels import Machine
 from ..reading.located import Located, read_node
-from .catalogue import Entry, Parameter, check_entry, check_keys
+from .catalogue import Entry, Parameter, check_keys
+from .index import check_entry
 from .parsed import parsed
 
 DATA = Path(__file__).parent / "data"

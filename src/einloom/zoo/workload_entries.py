@@ -14,9 +14,10 @@ from ..workload.build import build_workload
 from ..workload.einsum import Workload
 from ..workload.notation import parse_einsum
 from .attentions import SHAPES, attention
-from .catalogue import Entry, Parameter, check_entry, check_keys
+from .catalogue import Entry, Parameter, check_keys
 from .convnets import alexnet, resnet18, vgg16
 from .encoders import NETWORKS
+from .index import check_entry
 from .networks import convnext_t, efficientnet_b0, mobilenet_v2, mobilenet_v3, resnet50
 from .origins import CHOSEN, INPUTS, Values, bits_fact, chosen_facts, rank_facts
 from .state_spaces import mamba_130m

@@ -58,7 +58,7 @@ def columns(
 def csv_text(records: Sequence[Mapping[str, object]]) -> str:
     """The records as CSV: their keys, which are those of the first, then a line each."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(records[0]), lineterminator="\n")
+    writer = csv.DictWriter(out, list(records[0]) if records else [], lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)
     return out.getvalue()
