@@ -430,3 +430,51 @@ def test_orders_of_nodes_and_names_do_not_matter(tmp_path: Path) -> None:
         node.name = "" if rng.random() < 0.5 else "same"
     onnx.save(model, tmp_path / "other.onnx")
     assert len(from_onnx(tmp_path / "other.onnx").workload.einsums) == 21
+
+
+def test_the_share_counts_products_that_are_cut(tmp_path: Path) -> None:
+    b = Builder()
+    first = b.add("Conv", "x", b.weight(3, 2, 1, 1))
+    out = b.add("ConvTranspose", first, b.weight(3, 4, 3, 3))
+    model = imported(b, tmp_path / "m.onnx", {"x": (1, 2, 8, 8)}, out, (1, 4, 10, 10))
+    assert model.multiplications == (384 + 6912, 384)
+    assert "384 multiplications: 0.05263 of the graph's" in model.report()
+
+
+def test_the_share_counts_recurrent_networks(tmp_path: Path) -> None:
+    b = Builder()
+    states, _ = b.add("GRU", "x", b.weight(1, 12, 3), b.weight(1, 12, 4), outputs=2, name="/gru", hidden_size=4)
+    rows = b.add("Reshape", states, b.constant(np.array([10, 4])))
+    path = b.save(tmp_path / "m.onnx", {"x": (5, 2, 3)}, {b.add("MatMul", rows, b.weight(4, 7)): (10, 7)})
+    model = from_onnx(path, boundary=frozenset({"/gru"}))
+    assert model.multiplications == (5 * 2 * 12 * (3 + 4) + 10 * 4 * 7, 10 * 4 * 7)
+
+
+@pytest.mark.parametrize(("equation", "points"), [("...ij,...jk->...ik", 120), ("i...,...jk->jk", 240)])
+def test_the_share_counts_dimensions_of_an_ellipsis(tmp_path: Path, equation: str, points: int) -> None:
+    b = Builder()
+    out = b.add("Einsum", "x", "y", equation=equation)
+    shape = (2, 3, 5) if points == 120 else (4, 5)
+    first = (2, 3, 4) if points == 120 else (6, 2)
+    model = imported(b, tmp_path / "m.onnx", {"x": first, "y": (2, 4, 5)}, out, shape)
+    assert model.multiplications == (points, points)
+
+
+def test_nodes_that_no_output_needs_are_left_out_by_name(tmp_path: Path) -> None:
+    b = Builder()
+    b.add("Relu", b.add("MatMul", "x", b.weight(8, 4)))
+    b.add("TopK", "x", b.constant(np.array([2])), outputs=2)
+    model = imported(b, tmp_path / "m.onnx", {"x": (2, 8)}, b.add("MatMul", "x", b.weight(8, 4)), (2, 4))
+    assert model.multiplications == (64, 64)
+    assert "4 nodes: 1 arithmetic, 3 unused" in model.report()
+
+
+def test_the_report_names_operators_whose_multiplications_cannot_be_counted(tmp_path: Path) -> None:
+    b = Builder()
+    odd = b.add("Imaginary", "x", name="/odd", domain="some.where")
+    inferred = onnx.helper.make_tensor_value_info(odd, 1, (2, 8))
+    model = b.model({"x": (2, 8)}, {b.add("MatMul", odd, b.weight(8, 4)): (2, 4)})
+    model.graph.value_info.append(inferred)
+    onnx.save(model, tmp_path / "m.onnx")
+    report = from_onnx(tmp_path / "m.onnx", boundary=frozenset({"/odd"})).report()
+    assert "64 multiplications; those of Imaginary in the graph cannot be counted" in report

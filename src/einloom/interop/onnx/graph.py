@@ -60,3 +60,18 @@ class Graph:
     """How the user asks for a cut at a node."""
     folded: int = 0
     """Nodes that constants replaced."""
+    unused: int = 0
+    """Nodes that no output needs."""
+
+    def drop_unused(self) -> None:
+        """Keep the nodes that some output needs."""
+        writers = {name: node for node in self.nodes for name in node.outputs if name}
+        wanted, needed = list(self.outputs), set()
+        while wanted:
+            node = writers.get(wanted.pop())
+            if node is not None and id(node) not in needed:
+                needed.add(id(node))
+                wanted += node.inputs
+        kept = [node for node in self.nodes if id(node) in needed]
+        self.unused += len(self.nodes) - len(kept)
+        self.nodes = kept

@@ -18,13 +18,13 @@ from .check import NumbersChecked, compare, interpret
 from .emit import Emission
 from .graph import Array, Graph
 from .load import load
+from .multiplications import counted
 from .program import GraphProgram
 from .simplify import simplify
 from .walk import program
 
 WARNED = 0.05
 ValuesOf = Callable[[Mapping[str, Array] | None, int], dict[str, Array]]
-PRODUCTS = ("MatMul", "Gemm", "Conv", "Einsum")
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,20 @@ class ImportedModel:
     @cached_property
     def multiplications(self) -> tuple[int, int]:
         """Those of the graph's products, counted from its shapes alone, and those of the cascade's."""
-        return sum(counted(self.graph)), sum(step.multiplications for step in self.program.steps)
+        return counted(self.graph)[0], sum(step.multiplications for step in self.program.steps)
+
+    @property
+    def uncounted(self) -> tuple[str, ...]:
+        """The graph's operators whose multiplications cannot be counted."""
+        return counted(self.graph)[1]
 
     def report(self) -> str:
         """What the import did, for people."""
         nodes = ", ".join(f"{count:,} {fate}" for fate, count in self.program.nodes.items() if count)
         whole, mapped = self.multiplications
         share = f": {mapped / whole:.4g} of the graph's" if whole else ""
+        if uncounted := self.uncounted:
+            share = f"; those of {', '.join(uncounted)} in the graph cannot be counted"
         different = len({self.workload.form(name) for name in self.workload.names})
         lines = [
             f"{Path(self.file).name}: {sum(self.program.nodes.values()):,} nodes: {nodes}",
@@ -137,10 +144,10 @@ def imported_model(
     for name in boundary:
         if name not in names:
             raise SpecError(f"no node is called {name!r:.120}", file=graph.file, suggestion=nearest(name, names))
+    graph.drop_unused()
     found = program(graph, boundary)
-    if graph.folded:
-        found.nodes = {"constant": graph.folded, **found.nodes}
-    assert sum(found.nodes.values()) == len(graph.nodes) + graph.folded
+    found.nodes = {"constant": graph.folded, **found.nodes, "unused": graph.unused}
+    assert sum(found.nodes.values()) == len(graph.nodes) + graph.folded + graph.unused
     simplify(found, operands)
     found.alive()
     absorbed = Counter(
@@ -150,26 +157,3 @@ def imported_model(
     workload = emission.workload(graph, bits, absorbed)
     return ImportedModel(workload, graph, found, dict(absorbed), tuple(emission.copies), values_of)
 
-
-def counted(graph: Graph) -> list[int]:
-    """Multiplications of every product, from the shapes that the file says."""
-    found = []
-    for node in graph.nodes:
-        names = (node.outputs[0], *node.inputs)
-        if node.operator not in PRODUCTS or any(name not in graph.shapes for name in names if name):
-            continue
-        out, first = graph.shapes[node.outputs[0]], graph.shapes[node.inputs[0]]
-        match node.operator:
-            case "MatMul":
-                found.append(prod(out) * first[-1])
-            case "Gemm":
-                found.append(prod(out) * first[0 if node.get("transA", 0) else 1])
-            case "Conv":
-                found.append(prod(out) * prod(graph.shapes[node.inputs[1]][1:]))
-            case _:
-                sizes: dict[str, int] = {}
-                terms = node.get("equation", "").replace(" ", "").partition("->")[0].split(",")
-                for term, name in zip(terms, node.inputs, strict=False):
-                    sizes.update(zip(term, graph.shapes[name], strict=False))
-                found.append(prod(sizes.values()) if len(terms) > 1 and "..." not in terms[0] else 0)
-    return found
