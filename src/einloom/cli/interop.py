@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -62,27 +64,32 @@ def _importer(name: str) -> click.Command:
     @click.command(name, help=about)
     @files_argument
     @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Of the importer; repeatable.")
-    @click.option("--set", "settings", metavar="NAME=VALUE,...", help="Values for what the files leave open.")
+    @_settings("Values for what the files leave open")
     @folder_option
     @guarded
-    def verb(files: tuple[str, ...], settings: str | None, options: tuple[str, ...], output: str) -> None:
-        _deliver(imported(name, files, _named(settings), _named(",".join(options), "options")), output)
+    def verb(files: tuple[str, ...], settings: tuple[str, ...], options: tuple[str, ...], output: str) -> None:
+        _deliver(imported(name, files, _named(settings), _named(options, "options")), output)
 
     return verb
 
 
-def _named(settings: str | None, kind: str = "files") -> dict[str, str]:
-    """The values of NAME=VALUE,..."""
-    return split_call(f"{kind}:{settings}")[1] if settings else {}
+def _named(settings: Sequence[str], kind: str = "files") -> dict[str, str]:
+    """The values of NAME=VALUE,... of an option that may be repeated."""
+    given = ",".join(settings)
+    return split_call(f"{kind}:{given}")[1] if given else {}
+
+
+def _settings(about: str, metavar: str = "NAME=VALUE,...") -> Callable[[Any], Any]:
+    return click.option("--set", "settings", multiple=True, metavar=metavar, help=f"{about}; repeatable.")
 
 
 @import_verb.command("timeloop")
 @files_argument
 @click.option("--counts", "counted", is_flag=True, help="Print reads, fills and updates as Timeloop counts.")
-@click.option("--set", "settings", metavar="NAME=VALUE,...", help="clock, bits, ert=FILE, or energy=none.")
+@_settings("clock, bits, ert=FILE, or energy=none")
 @any_folder_option
 @guarded
-def import_timeloop(files: tuple[str, ...], settings: str | None, counted: bool, output: str | None) -> None:
+def import_timeloop(files: tuple[str, ...], settings: tuple[str, ...], counted: bool, output: str | None) -> None:
     """Read Timeloop's YAML FILES of version 0.4 and write workload.yaml, machine.yaml and mapping.txt, as far as there.
 
     Architecture, problem, mapping and ERT (energies) may stand in any files. Nothing in them is executed.
@@ -110,14 +117,16 @@ def import_timeloop(files: tuple[str, ...], settings: str | None, counted: bool,
 @click.option("--check", is_flag=True, help="Compare every tensor with a run of the model on random inputs.")
 @click.option("--boundary", multiple=True, metavar="NODE", help="Cut at this node; repeatable.")
 @click.option("--operands", type=click.IntRange(1), help="At most so many of one Einsum.")
-@click.option("--bits", default="", metavar="N", help="Of all values, or weights=4,default=16; else the file's.")
-@click.option("--set", "settings", metavar="NAME=N,...", help="Sizes of axes that the file leaves open.")
+@click.option(
+    "--bits", multiple=True, metavar="N", help="Of all values, or weights=4,default=16; else the file's; repeatable."
+)
+@_settings("Sizes of axes that the file leaves open", "NAME=N,...")
 @click.option("-o", "--output", metavar="DIR", help="The folder for workload.yaml and import.txt.")
 @guarded
 def import_onnx(
     file: str,
-    settings: str | None,
-    bits: str,
+    settings: tuple[str, ...],
+    bits: tuple[str, ...],
     operands: int | None,
     boundary: tuple[str, ...],
     check: bool,
@@ -130,7 +139,7 @@ def import_onnx(
     """
     from ..interop.onnx.importer import OnnxImporter
 
-    model = OnnxImporter(bits, operands or 0, ";".join(boundary)).model([file], _named(settings, "axes"))
+    model = OnnxImporter(",".join(bits), operands or 0, ";".join(boundary)).model([file], _named(settings, "axes"))
     click.echo(model.report(), nl=False)
     agreed = model.check() if check else None
     if output is not None:
@@ -170,10 +179,10 @@ def export_accelforge(
 @import_verb.command("accelforge")
 @files_argument
 @click.option("--include", "folders", metavar="DIR", multiple=True, help="Files may include others from here.")
-@click.option("--set", "settings", metavar="NAME=VALUE,...", help="Values for the templates in the files.")
+@_settings("Values for the templates in the files")
 @folder_option
 @guarded
-def import_accelforge(files: tuple[str, ...], settings: str | None, folders: tuple[str, ...], output: str) -> None:
+def import_accelforge(files: tuple[str, ...], settings: tuple[str, ...], folders: tuple[str, ...], output: str) -> None:
     """Read AccelForge's YAML FILES and write workload.yaml, machine.yaml and mapping.txt, whichever they hold.
 
     What loop_bounds ask of the search becomes mapspace.yaml. Files that the files include come from their own folders
@@ -263,11 +272,11 @@ def _exported(made: ExportedFiles, output: str) -> None:
 @files_argument
 @click.option("--compare", "statistics", metavar="CSV", help="Print TileFlow's counts beside einloom's.")
 @click.option("--clock", default="1 Hz", show_default=True, help="Cycles per second.")
-@click.option("--set", "settings", metavar="NAME=VALUE,...", help="Values for macros and free factors.")
+@_settings("Values for macros and free factors")
 @any_folder_option
 @guarded
 def import_tileflow(
-    files: tuple[str, ...], settings: str | None, clock: str, statistics: str | None, output: str | None
+    files: tuple[str, ...], settings: tuple[str, ...], clock: str, statistics: str | None, output: str | None
 ) -> None:
     """Read TileFlow's YAML FILES and write workload.yaml, machine.yaml and mapping.txt, whichever they hold.
 
