@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -478,3 +479,105 @@ def test_the_report_names_operators_whose_multiplications_cannot_be_counted(tmp_
     onnx.save(model, tmp_path / "m.onnx")
     report = from_onnx(tmp_path / "m.onnx", boundary=frozenset({"/odd"})).report()
     assert "64 multiplications; those of Imaginary in the graph cannot be counted" in report
+
+
+@pytest.mark.parametrize(
+    ("operator", "hint"), [("MatMull", "; is MatMul meant?"), ("Attentions", ""), ("FusedMatMul", "")]
+)
+def test_an_operator_is_suggested_only_for_one_that_is_almost_spelt_so(
+    tmp_path: Path, operator: str, hint: str
+) -> None:
+    b = Builder()
+    out = b.add(operator, "x", name="/odd")
+    path = b.save(tmp_path / "m.onnx", {"x": (4, 8)}, {out: (4, 8)})
+    with pytest.raises(SpecError, match=rf"does not know{re.escape(hint)}; import one side"):
+        from_onnx(path)
+
+
+def decoder(path: Path) -> Path:
+    """One step with two caches: three open axes, each of several inputs."""
+    b = Builder()
+    joined = b.add("Concat", "k", "x", axis=1)
+    out = b.add("Add", b.add("MatMul", b.add("Concat", "v", "x", axis=1), b.weight(8, 8)), joined)
+    shapes: dict[str, Any] = {"x": ["batch", "t", 8], "k": ["batch", "past", 8], "v": ["batch", "past", 8]}
+    return b.save(path, shapes, {out: ["batch", "all", 8]})
+
+
+def test_each_open_axis_is_named_once_and_as_the_user_gives_it(tmp_path: Path) -> None:
+    path = decoder(tmp_path / "dec.onnx")
+    ran = CliRunner().invoke(main, ["import", "onnx", str(path)])
+    assert ran.exit_code == 2 and ran.output.count("\n") == 3, ran.output
+    assert "axis 'batch' of input 'x' and 2 more has no size; write --set batch=1" in ran.output
+    with pytest.raises(SpecError, match=r"of input 'k' and 1 more has no size; write dec\.onnx:past=1"):
+        load_workload(str(path))
+    with pytest.raises(SpecError, match=r"axis 't' of input 'x' has no size; write sizes=\{'t': 1\}"):
+        from_onnx(path)
+
+
+def test_errors_of_other_verbs_name_the_verb_that_cuts(tmp_path: Path) -> None:
+    b = Builder()
+    top, _ = b.add("TopK", "x", b.constant(np.array([2])), outputs=2, name="/top")
+    out = b.add("MatMul", top, b.weight(2, 3))
+    path = b.save(tmp_path / "m.onnx", {"x": (4, 8)}, {out: (4, 3)})
+    ran = CliRunner().invoke(main, ["map", str(path), "simple"])
+    folder = tmp_path / "folder"
+    assert f"cut there with `einloom import onnx {path} --boundary '/top' -o DIR`" in ran.output, ran.output
+    assert "map DIR/workload.yaml" in ran.output
+    ran = CliRunner().invoke(main, ["import", "onnx", str(path)])
+    assert "cut there with --boundary '/top'" in ran.output
+    ran = CliRunner().invoke(main, ["import", "onnx", str(path), "--boundary", "/top", "-o", str(folder)])
+    assert ran.exit_code == 0 and load_workload(str(folder / "workload.yaml")).einsums
+    with pytest.raises(SpecError, match=r"cut there with boundary=\{'/top'\}"):
+        from_onnx(path)
+
+
+def test_a_file_that_map_reads_takes_bits_of_weights_apart_and_says_where_options_are(tmp_path: Path) -> None:
+    b = Builder()
+    path = b.save(tmp_path / "m.onnx", {"x": (4, 8)}, {b.add("MatMul", "x", b.weight(8, 3)): (4, 3)})
+    for call in ("bits=weights=4,default=16", "bits=default=16,weights=4"):
+        assert sorted(t.bits for t in load_workload(f"{path}:{call}").tensors) == [4, 16, 16]
+    with pytest.raises(
+        SpecError, match=r"'operands' is no axis, but an option of `einloom import onnx m\.onnx -o DIR`"
+    ):
+        load_workload(f"{path}:operands=2")
+
+
+def test_options_of_the_verb_are_repeatable(tmp_path: Path) -> None:
+    path = decoder(tmp_path / "dec.onnx")
+    verb = ["import", "onnx", str(path), "--set", "batch=2,t=3", "--set", "past=5", "--bits", "weights=4"]
+    ran = CliRunner().invoke(main, [*verb, "--bits", "default=16", "-o", str(tmp_path / "out")])
+    assert ran.exit_code == 0, ran.output
+    assert {t.bits for t in load_workload(str(tmp_path / "out" / "workload.yaml")).tensors} == {4, 16}
+    for more, words in (
+        (["--set", "t=4"], "key 't' stands here twice"),
+        (["--bits", "weights=8"], "weights stands here twice"),
+        (["--bits", "8"], "write a number, or weights=4,default=16"),
+    ):
+        ran = CliRunner().invoke(main, [*verb, *more])
+        assert ran.exit_code == 2 and words in ran.output, ran.output
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"bits": {"weight": 4, "default": 8}}, "unknown kind of values for bits 'weight'.*did you mean 'weights'"),
+        ({"bits": "8"}, "bits: '8' is not a whole number from 1 to 4096"),
+        ({"bits": 8.5}, "bits: 8.5 is not a whole number"),
+        ({"bits": {"default": 0}}, "bits: 0 is not a whole number"),
+        ({"sizes": {"batch": "2"}}, "axis 'batch': '2' is not a whole number from 1 to"),
+        ({"operands": 0}, "operands: 0 is not a whole number from 1 on"),
+        ({"boundary": "MatMul"}, "no node is called 'MatMul'"),
+        ({"boundary": [3]}, "no node is called 3"),
+    ],
+)
+def test_arguments_that_cannot_be_meant_are_refused(tmp_path: Path, asked: dict[str, Any], words: str) -> None:
+    path = convnet(tmp_path / "net.onnx")
+    with pytest.raises(SpecError, match=words):
+        from_onnx(path, **{"sizes": {"batch": 2}, **asked})
+
+
+def test_numbers_of_numpy_and_the_name_of_one_node_are_arguments(tmp_path: Path) -> None:
+    path = convnet(tmp_path / "net.onnx")
+    model = from_onnx(path, {"batch": np.int64(2)}, bits=np.int32(8), boundary="/body/maxpool3")  # type: ignore[arg-type]
+    assert {t.bits for t in model.workload.tensors} == {8}
+    assert model.cuts[0].startswith("cut /body/maxpool3 (MaxPool): a boundary that was asked for")

@@ -63,8 +63,9 @@ class _Walk:
                 self._cut(node, str(reason), isinstance(reason, Boundary))
                 continue
             except Refused as reason:
-                out = f"import one side of it, or cut there with {self.graph.cut_words.format(node.name)}"
-                wrong.append(SpecError(f"{node} {reason}; {out}", file=self.graph.file))
+                cut = self.graph.wording.boundary(node.name, self.graph.file)
+                words = f"{node} {reason}; import one side of it, or cut there with {cut}"
+                wrong.append(SpecError(words, file=self.graph.file))
                 if any(name and name not in self.graph.shapes for name in node.outputs):
                     break
                 del self.program.steps[before:]

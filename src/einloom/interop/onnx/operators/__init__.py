@@ -21,6 +21,8 @@ CUT = frozenset(
     "GridSample AffineGrid RoiAlign MaxRoiPool MaxUnpool ReduceProd DeformConv ReverseSequence".split()
 )
 """Operators that move or mix values in a way that the notation has no words for yet."""
+MISSPELT = 0.8
+"""How alike the names of two operators are if one is taken for a mistyped other; names share many syllables."""
 MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 MALFORMED_WORDS = "has attributes, inputs or shapes that do not fit its operator"
 REFUSED = frozenset(
@@ -49,7 +51,7 @@ def known(node: OnnxNode) -> None:
     if node.operator in REFUSED:
         raise Refused("chooses by data, repeats or draws at random; it has no Einsum")
     if node.operator not in TABLE:
-        close = nearest(str(node.operator), TABLE)
+        close = nearest(str(node.operator), TABLE, MISSPELT)
         raise Refused("is an operator that einloom does not know" + (f"; is {close} meant?" if close else ""))
 
 
