@@ -19,7 +19,7 @@ from einloom.cli import main
 from einloom.errors import SpecError
 from einloom.interop.onnx import ImportedModel, from_onnx
 from einloom.interop.onnx.importer import OnnxImporter
-from einloom.interop.onnx.program import Step, StepOperand
+from einloom.interop.onnx.program import Epilogue, Step, StepOperand
 from einloom.interop.onnx.ranks import Affine
 from einloom.testing.importers import importer_faults
 from einloom.workload.files import parse_workload, workload_text
@@ -371,6 +371,7 @@ def test_no_other_file_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             tensor.ClearField("raw_data")
             tensor.data_location = onnx.TensorProto.EXTERNAL
             tensor.external_data.add(key="location", value="secret.bin")
+            tensor.external_data.add(key="offset", value="20000")
     onnx.save(model, tmp_path / "outside.onnx")
     (tmp_path / "secret.bin").write_bytes(b"0" * 10_000)
     opened: list[str] = []
@@ -383,7 +384,7 @@ def test_no_other_file_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     assert from_onnx(tmp_path / "outside.onnx").multiplications[1] == 5184
     assert not any("secret" in name for name in opened)
-    with pytest.raises(SpecError, match="stands in another file"):
+    with pytest.raises(SpecError, match=r"'secret.bin' has 10,000 bytes, and 'w\d+' stands there from 20,000 to"):
         from_onnx(tmp_path / "outside.onnx").check()
 
 
@@ -581,3 +582,80 @@ def test_numbers_of_numpy_and_the_name_of_one_node_are_arguments(tmp_path: Path)
     model = from_onnx(path, {"batch": np.int64(2)}, bits=np.int32(8), boundary="/body/maxpool3")  # type: ignore[arg-type]
     assert {t.bits for t in model.workload.tensors} == {8}
     assert model.cuts[0].startswith("cut /body/maxpool3 (MaxPool): a boundary that was asked for")
+
+
+def halved(path: Path, factor: float = 1) -> Path:
+    """A product in float16. factor: of its weights."""
+    b = Builder()
+    weights = b.constant((factor * b.rng.uniform(-1, 1, (64, 8))).astype(np.float16))
+    out = b.add("MatMul", b.add("MatMul", "x", weights), b.constant(np.eye(8, dtype=np.float16)))
+    return b.save(path, {"x": (4, 64)}, {out: (4, 8)}, x=10, **{out: 10})
+
+
+def test_what_rounding_explains_follows_from_the_types_of_the_model(tmp_path: Path) -> None:
+    verb = ["import", "onnx", str(halved(tmp_path / "half.onnx")), "--check"]
+    ran = CliRunner().invoke(main, verb)
+    assert ran.exit_code == 0, ran.output
+    model = from_onnx(verb[2])
+    agreed = model.check()
+    assert 1e-5 < agreed.worst < agreed.limit == pytest.approx(0.01, rel=0.03)
+    assert from_onnx(convnet(tmp_path / "net.onnx"), {"batch": 2}).check().limit == 1e-5
+    (step, _) = model.program.steps
+    step.operands = (step.operands[1], step.operands[1])
+    assert not model.check().agrees
+
+
+def test_numbers_that_overflow_in_the_models_types_are_told_and_are_no_difference(tmp_path: Path) -> None:
+    path = halved(tmp_path / "half.onnx", 60000)
+    ran = CliRunner().invoke(main, ["import", "onnx", str(path), "--check"])
+    assert ran.exit_code == 0, ran.output
+    assert "2 with infinities or NaN, where the model has them, too" in ran.output
+    model = from_onnx(path)
+    model.program.steps[0].epilogues = (Epilogue("Clip", lambda a: np.minimum(a[0], 1)),)
+    assert not model.check().agrees
+
+
+def outside(path: Path, **place: str) -> Path:
+    """A product whose weights stand in w.bin, 16 bytes from its beginning."""
+    b = Builder()
+    model = b.model({"x": (4, 8)}, {b.add("MatMul", "x", b.weight(8, 6)): (4, 6)})
+    tensor = model.graph.initializer[0]
+    (path.parent / "w.bin").write_bytes(b"0" * 16 + tensor.raw_data)
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in {"location": "w.bin", "offset": "16", "length": "192", **place}.items():
+        tensor.external_data.add(key=key, value=value)
+    onnx.save(model, path)
+    return path
+
+
+def test_the_check_reads_weights_beside_the_model(tmp_path: Path) -> None:
+    agreed = from_onnx(outside(tmp_path / "m.onnx")).check()
+    assert agreed.agrees and agreed.tensors == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ({"location": "/etc/passwd"}, "'/etc/passwd', which is no file in the folder of the model"),
+        ({"location": "../w.bin"}, "which is no file in the folder"),
+        ({"location": "link.bin"}, "which is no file in the folder"),
+        ({"location": ""}, "which is no file in the folder"),
+        ({"location": "none.bin"}, r"none\.bin: cannot read the file: No such file"),
+        ({"offset": "17"}, r"'w\.bin' has 208 bytes, and 'w0' stands there from 17 to 209"),
+        ({"offset": "-1"}, "from '-1', which is no number of bytes"),
+        ({"length": "100"}, "cannot be run"),
+    ],
+)
+def test_weights_that_are_not_beside_the_model_are_not_read(tmp_path: Path, place: dict[str, str], words: str) -> None:
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    (tmp_path / "w.bin").write_bytes(b"0" * 1000)
+    (folder / "link.bin").symlink_to(tmp_path / "w.bin")
+    path = outside(folder / "m.onnx", **place)
+    with pytest.raises(SpecError, match=words):
+        from_onnx(path).check()
+    out = tmp_path / "out"
+    ran = CliRunner().invoke(main, ["import", "onnx", str(path), "--check", "-o", str(out)])
+    assert ran.exit_code == 2 and re.search(words, ran.output)
+    assert load_workload(str(out / "workload.yaml")).einsums, "the workload is written, checked or not"

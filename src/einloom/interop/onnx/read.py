@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy as np
 from ...dataclass import dataclass
 from ...errors import SpecError, nearest, unknown
 from ...workload.einsum import Workload
-from .check import NumbersChecked, compare, interpret
+from .check import NumbersChecked, compare, interpret, limit
 from .emit import MAX_BITS, Emission
 from .graph import FUNCTION, Array, Graph, Wording
 from .load import MAX_VALUES, load
@@ -107,9 +107,11 @@ class ImportedModel:
         values = self.values_of(inputs, seed)
         try:
             with np.errstate(all="ignore"):
-                return compare(self.program, interpret(self.program, values), values)
+                found = compare(self.program, interpret(self.program, values), values)
         except MemoryError as error:
             raise SpecError(f"too large to be checked: {error}", file=self.file) from None
+        computed = (name for node in self.graph.nodes for name in node.outputs if name in self.graph.types)
+        return replace(found, limit=limit(self.graph.types[name] for name in computed))
 
 
 def from_onnx(

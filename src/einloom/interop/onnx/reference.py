@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,22 +23,55 @@ def values_of(file: str, graph: Graph, inputs: Mapping[str, Array] | None, seed:
     model.ParseFromString(file_bytes(file))
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
-    for tensor in model.graph.initializer:
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            raise SpecError(f"{tensor.name!r:.80} stands in another file: there are no numbers to check", file=file)
+    load_external(onnx, model.graph.initializer, file)
     given = dict(inputs or {}) or random_inputs(graph, seed)
-    found = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
-    for name, value in graph.constants.items():
-        if value is not None:
-            found[name] = value
     failures: tuple[type[Exception], ...] = (*MISTAKES, *_failures())
     try:
+        found = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+        found |= {name: value for name, value in graph.constants.items() if value is not None}
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             found.update(_run(onnx, model, graph, given))
     except failures as error:
         raise SpecError(f"the model cannot be run: {error!s:.200}", file=file) from None
     return {**found, **given}
+
+
+def load_external(onnx: Any, tensors: Iterable[Any], file: str) -> None:
+    """Put the values of tensors that stand in other files into them.
+
+    Reads regular files in the folder of the model or below it, of at most 2 GB each. Raises SpecError for any other.
+    """
+    folder = Path(file).resolve().parent
+    read: dict[Path, bytes] = {}
+    for tensor in tensors:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
+            continue
+        said = {entry.key: entry.value for entry in tensor.external_data}
+        location = said.get("location", "")
+        start, length = (_position(said.get(key, "0"), tensor.name, file) for key in ("offset", "length"))
+        path = Path(folder, location).resolve() if location and "\0" not in location else folder
+        if path == folder or not path.is_relative_to(folder):
+            where = f"{location!r:.120}, which is no file in the folder of the model"
+            raise SpecError(f"{tensor.name!r:.80} stands in {where}: there are no numbers to check", file=file)
+        if path not in read:
+            read[path] = file_bytes(path)
+        end = start + length if "length" in said else len(read[path])
+        if not start <= end <= len(read[path]):
+            has = f"{Path(location).name!r:.120} has {len(read[path]):,} bytes"
+            raise SpecError(f"{has}, and {tensor.name!r:.80} stands there from {start:,} to {end:,}", file=file)
+        tensor.raw_data = read[path][start:end]
+        tensor.data_location = onnx.TensorProto.DEFAULT
+        del tensor.external_data[:]
+
+
+def _position(text: str, name: str, file: str) -> int:
+    """A number of bytes. Raises SpecError."""
+    if not re.fullmatch(r"[0-9]{1,13}", text):
+        raise SpecError(
+            f"{name!r:.80} stands in another file from {text!r:.40}, which is no number of bytes", file=file
+        )
+    return int(text)
 
 
 def random_inputs(graph: Graph, seed: int) -> dict[str, Array]:
