@@ -659,3 +659,63 @@ def test_weights_that_are_not_beside_the_model_are_not_read(tmp_path: Path, plac
     ran = CliRunner().invoke(main, ["import", "onnx", str(path), "--check", "-o", str(out)])
     assert ran.exit_code == 2 and re.search(words, ran.output)
     assert load_workload(str(out / "workload.yaml")).einsums, "the workload is written, checked or not"
+
+
+def broken(b: Builder, kind: str) -> str:
+    """One node or two that no runtime would take; the output."""
+    if kind == "cycle":
+        b.nodes = [onnx.helper.make_node("Add", ["x", "b"], ["a"], "n0"), onnx.helper.make_node("Relu", ["a"], ["b"])]
+        return "b"
+    if kind == "loop":
+        b.nodes = [onnx.helper.make_node("Add", ["x", "a"], ["a"], "n0")]
+        return "a"
+    if kind == "twice":
+        b.nodes = [onnx.helper.make_node("Relu", ["x"], ["y"], f"n{i}") for i in range(2)]
+        return "y"
+    if kind == "input":
+        b.nodes = [onnx.helper.make_node("Relu", ["x"], ["x"], "n0")]
+        return "x"
+    inputs = {"inner": ["x", b.weight(7, 4)], "unnamed": ["", b.weight(8, 4)], "missing": ["x"]}[kind]
+    b.nodes = [onnx.helper.make_node("MatMul", inputs, ["y"], "n0")]
+    return "y"
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("inner", r"has 'y', whose shape is not known \(Incompatible dimensions for matrix multiplication\)"),
+        ("cycle", r"node 'n0' \(Add\) reads 'b', which is written later, by node 'Relu_1#1' \(Relu\)"),
+        ("loop", r"node 'n0' \(Add\) reads 'a', which it writes itself"),
+        ("twice", r"node 'n1' \(Relu\) writes 'y', which node 'n0' \(Relu\) writes, too"),
+        ("input", r"node 'n0' \(Relu\) writes 'x', which is an input or a constant"),
+        ("unnamed", r"node 'n0' \(MatMul\) has no input 'A'"),
+        ("missing", r"node 'n0' \(MatMul\) has no input 'B'"),
+    ],
+)
+def test_what_is_malformed_is_named(tmp_path: Path, kind: str, words: str) -> None:
+    b = Builder()
+    out = broken(b, kind)
+    model = b.model({"x": (4, 8)}, {out: (4, 4)})
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    onnx.save(model, tmp_path / "m.onnx")
+    with pytest.raises(SpecError, match=words):
+        from_onnx(tmp_path / "m.onnx")
+
+
+def test_a_size_that_the_file_says_and_that_is_none_is_told(tmp_path: Path) -> None:
+    b = Builder()
+    path = b.save(tmp_path / "m.onnx", {"x": (0, 8)}, {b.add("Relu", "x"): ("n", 8)})
+    with pytest.raises(
+        SpecError, match=r"axis 'x\.0' of input 'x' has a size of 0 in the file; write sizes=\{'x\.0': 1"
+    ):
+        from_onnx(path)
+    assert from_onnx(path, {"x.0": 3}).workload.einsums
+
+
+@pytest.mark.parametrize(("kind", "width", "moved"), [(9, 1, False), (9, 8, True), (1, 1, True)])
+def test_masks_of_booleans_are_moved_as_constants_are(tmp_path: Path, kind: int, width: int, moved: bool) -> None:
+    b = Builder()
+    mask = b.add("Cast", "m", to=1) if kind == 9 else "m"
+    out = b.add("MatMul", b.add("Mul", "x", mask), b.weight(8, 4))
+    model = from_onnx(b.save(tmp_path / "m.onnx", {"x": (4, 8), "m": (4, width)}, {out: (4, 4)}, m=kind))
+    assert len(model.workload.einsums[0].inputs) == 1 + moved and model.check().agrees

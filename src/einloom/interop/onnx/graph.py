@@ -87,6 +87,8 @@ class Graph:
     wording: Wording = field(default_factory=lambda: FUNCTION)
     folded: int = 0
     """Nodes that constants replaced."""
+    unshaped: str = ""
+    """Why the first unknown shape is not known, if that can be said."""
     unused: int = 0
     """Nodes that no output needs."""
 

@@ -23,6 +23,7 @@ from ...reading.plugins import MISTAKES
 from .folding import fold
 from .graph import FUNCTION, OPTIONS, Graph, OnnxNode, Wording
 from .sequences import without_sequences
+from .wellformed import check_inputs, check_order
 
 MAX_BYTES = 2**31 - 1  # of a protobuf message
 MAX_NODES = 100_000
@@ -106,10 +107,13 @@ def from_model(
     constants = _strip(onnx, model.graph, kept)
     versions = {opset.domain: opset.version for opset in model.opset_import}
     nodes = [_node(onnx, node, i, versions) for i, node in enumerate(model.graph.node)]
+    check_order(nodes, {*inputs, *constants}, file)
+    check_inputs(onnx, nodes, file)
     graph = Graph(Path(file).stem, nodes, inputs, tuple(o.name for o in model.graph.output), constants=constants)
     graph.file, graph.source, graph.wording = file, f"{Path(file).name}, sha256 {digest[:12]}", wording
     _infer(onnx, model, graph)
     graph.folded = len(nodes) - len(graph.nodes)
+    graph.unshaped = _unshaped(onnx, model, graph)
     graph.nodes = without_sequences(graph)
     graph.nodes = _read_only(graph)
     _check_sizes(graph, file)
@@ -146,6 +150,18 @@ def _infer(onnx: Any, model: Any, graph: Graph) -> None:
         model.graph.node.extend(kept)
 
 
+def _unshaped(onnx: Any, model: Any, graph: Graph) -> str:
+    """Why some shape is not known, as the package onnx says it; empty if all are, or if it does not say."""
+    if all(name in graph.shapes for node in graph.nodes for name in node.outputs if name):
+        return ""
+    try:
+        onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=True, data_prop=True)
+    except onnx.shape_inference.InferenceError as error:
+        lines = str(error).strip().splitlines() or [""]
+        return re.sub(r"^.*(Error\]|\):)\s*", "", lines[-1])[:200]
+    return ""
+
+
 def _note_shapes(onnx: Any, proto: Any, graph: Graph) -> None:
     for info in (*proto.input, *proto.value_info, *proto.output):
         if not info.type.HasField("tensor_type"):
@@ -174,6 +190,7 @@ def _bind(onnx: Any, proto: Any, sizes: dict[str, int], file: str, wording: Word
     given = {tensor.name for tensor in proto.initializer} | {t.values.name for t in proto.sparse_initializer}
     inputs = [value for value in proto.input if value.name not in given]
     axes: dict[str, list[str]] = {}
+    stated: dict[str, int] = {}
     for value in inputs:
         if not value.type.HasField("tensor_type"):
             raise SpecError(f"input {value.name!r:.80} is a {value.type.WhichOneof('value')}, not a tensor", file=file)
@@ -182,9 +199,13 @@ def _bind(onnx: Any, proto: Any, sizes: dict[str, int], file: str, wording: Word
                 continue
             axis = dim.dim_param or f"{value.name}.{i}"
             axes.setdefault(axis, []).append(value.name)
+            if dim.HasField("dim_value"):
+                stated[axis] = dim.dim_value
             if axis in sizes:
                 dim.dim_value = sizes[axis]
-    wrong = [_unsized(axis, names, file, wording) for axis, names in axes.items() if axis not in sizes]
+    wrong = [
+        _unsized(axis, names, stated.get(axis), file, wording) for axis, names in axes.items() if axis not in sizes
+    ]
     wrong += [_unknown_axis(axis, axes, file, wording) for axis in sizes if axis not in axes]
     if wrong:
         raise combined(wrong)
@@ -195,11 +216,12 @@ def _bind(onnx: Any, proto: Any, sizes: dict[str, int], file: str, wording: Word
     return tuple(value.name for value in inputs)
 
 
-def _unsized(axis: str, inputs: Sequence[str], file: str, wording: Wording) -> SpecError:
+def _unsized(axis: str, inputs: Sequence[str], stated: int | None, file: str, wording: Wording) -> SpecError:
     first, *others = dict.fromkeys(inputs)
     more = f" and {len(others)} more" if others else ""
+    has = "no size" if stated is None else f"a size of {stated} in the file"
     example = wording.axis(axis, file)
-    return SpecError(f"axis {axis!r:.80} of input {first!r:.80}{more} has no size; write {example:.120}", file=file)
+    return SpecError(f"axis {axis!r:.80} of input {first!r:.80}{more} has {has}; write {example:.120}", file=file)
 
 
 def _unknown_axis(axis: str, axes: Mapping[str, object], file: str, wording: Wording) -> SpecError:

@@ -90,7 +90,8 @@ class _Walk:
             if name and 0 in self.graph.shapes.get(name, ()):
                 raise Refused(f"has the empty tensor {name!r:.80}")
             if name and name not in self.graph.shapes and name not in self.graph.constants:
-                raise Refused(f"has {name!r:.80}, whose shape is not known")
+                why = f" ({self.graph.unshaped})" if self.graph.unshaped else ""
+                raise Refused(f"has {name!r:.80}, whose shape is not known{why}")
 
     def _cut(self, node: OnnxNode, reason: str, boundary: bool = False) -> None:
         """Hand over through the outermost memory: what the node reads is an output, what it yields an input."""
