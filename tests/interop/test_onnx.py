@@ -719,3 +719,13 @@ def test_masks_of_booleans_are_moved_as_constants_are(tmp_path: Path, kind: int,
     out = b.add("MatMul", b.add("Mul", "x", mask), b.weight(8, 4))
     model = from_onnx(b.save(tmp_path / "m.onnx", {"x": (4, 8), "m": (4, width)}, {out: (4, 4)}, m=kind))
     assert len(model.workload.einsums[0].inputs) == 1 + moved and model.check().agrees
+
+
+@pytest.mark.parametrize("sizes", [None, [1, 2, 3]])
+def test_parts_behind_one_that_nothing_reads_are_the_right_ones(tmp_path: Path, sizes: list[int] | None) -> None:
+    b = Builder()
+    given = [] if sizes is None else [b.constant(np.array(sizes))]
+    first, _, last = b.add("Split", "x", *given, outputs=3, **({} if sizes else {"num_outputs": 3}))
+    out = b.add("Add", first, b.add("ReduceSum", last, b.constant(np.array([0]))))
+    model = imported(b, tmp_path / "m.onnx", {"x": (6, 8)}, out, (sizes[0] if sizes else 2, 8))
+    assert model.check().worst < 1e-5
