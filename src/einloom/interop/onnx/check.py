@@ -45,14 +45,16 @@ class NumbersChecked:
         return self.worst <= self.limit
 
 
-def limit(types: Iterable[np.dtype[Any]]) -> float:
+def limit(types: Iterable[np.dtype[Any]], steps: Sequence[float] = ()) -> float:
     """The largest difference that rounding explains: some units in the last place of the coarsest type.
+
+    steps: of quantised tensors, relative to the largest number of their types.
 
     >>> limit([np.dtype(np.float64), np.dtype(np.float32)]), limit([np.dtype(np.float16)])
     (1e-05, 0.009765625)
     """
-    steps = (_precision(kind) for kind in set(types) if kind.kind in "fV")
-    return min(max((SINGLE, *(UNITS * step for step in steps if step < 1))), COARSEST)
+    last = [*steps, *(_precision(kind) for kind in set(types) if kind.kind in "fV")]
+    return min(max((SINGLE, *(UNITS * step for step in last if step < 1))), COARSEST)
 
 
 def _precision(kind: np.dtype[Any]) -> float:

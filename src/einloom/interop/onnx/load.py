@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -20,8 +20,10 @@ import numpy as np
 
 from ...errors import MissingExtra, SpecError, combined, nearest
 from ...reading.plugins import MISTAKES
+from .expand import DOMAINS, expanded
 from .folding import fold
 from .graph import FUNCTION, OPTIONS, Graph, OnnxNode, Wording
+from .quantised import narrow, without_pairs
 from .sequences import without_sequences
 from .wellformed import check_inputs, check_order
 
@@ -29,7 +31,6 @@ MAX_BYTES = 2**31 - 1  # of a protobuf message
 MAX_NODES = 100_000
 MAX_VALUES = 2**40  # of one tensor
 KEPT = 4096  # values of a constant that are kept
-DOMAINS = ("", "ai.onnx")
 ROUNDS = 8
 NAME_SCOPES = "pkg.torch.onnx.name_scopes"
 _BITS = {"BOOL": 1, "INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
@@ -47,9 +48,14 @@ def library() -> Any:
 
 
 def load(
-    path: str | Path, sizes: Mapping[str, int] | None = None, kept: int = KEPT, wording: Wording = FUNCTION
+    path: str | Path,
+    sizes: Mapping[str, int] | None = None,
+    kept: int = KEPT,
+    wording: Wording = FUNCTION,
+    opaque: Collection[str] = (),
 ) -> Graph:
     """The graph of a file. sizes: of axes that the file leaves open, by name. kept: constants up to it keep values.
+    opaque: names of nodes that stay as they are.
 
     Raises SpecError for what is no ONNX file, for an axis without a size, for a shape that stays unknown.
     """
@@ -61,7 +67,7 @@ def load(
         model.ParseFromString(data)
         if not model.graph.node:
             raise SpecError("this is not an ONNX file: it has no graph with nodes", file=str(path))
-        return from_model(model, str(path), sizes or {}, kept, hashlib.sha256(data).hexdigest(), wording)
+        return from_model(model, str(path), sizes or {}, kept, hashlib.sha256(data).hexdigest(), wording, opaque)
     except SpecError as error:
         if error.file is None:
             raise SpecError(error.message, file=str(path)) from None
@@ -95,7 +101,13 @@ def file_bytes(path: str | Path) -> bytes:
 
 
 def from_model(
-    model: Any, file: str, sizes: Mapping[str, int], kept: int = KEPT, digest: str = "", wording: Wording = FUNCTION
+    model: Any,
+    file: str,
+    sizes: Mapping[str, int],
+    kept: int = KEPT,
+    digest: str = "",
+    wording: Wording = FUNCTION,
+    opaque: Collection[str] = (),
 ) -> Graph:
     """The graph of a ModelProto, which is changed on the way."""
     onnx = library()
@@ -104,6 +116,7 @@ def from_model(
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
     inputs = _bind(onnx, model.graph, dict(sizes), file, wording)
+    model = expanded(onnx, model, opaque)
     constants = _strip(onnx, model.graph, kept)
     versions = {opset.domain: opset.version for opset in model.opset_import}
     nodes = [_node(onnx, node, i, versions) for i, node in enumerate(model.graph.node)]
@@ -114,19 +127,26 @@ def from_model(
     _infer(onnx, model, graph)
     graph.folded = len(nodes) - len(graph.nodes)
     graph.unshaped = _unshaped(onnx, model, graph)
+    narrow(graph, nodes)
     graph.nodes = without_sequences(graph)
+    graph.nodes = without_pairs(graph)
     graph.nodes = _read_only(graph)
     _check_sizes(graph, file)
     return graph
 
 
 def _read_only(graph: Graph) -> list[OnnxNode]:
-    """The nodes without the names of outputs that nothing reads, the first excepted."""
-    read = {name for node in graph.nodes for name in node.inputs} | set(graph.outputs)
+    """The nodes without the names of outputs that nothing reads, the first excepted, and of empty parts of a Concat."""
+    nodes = [replace(node, inputs=_parts(graph, node)) if node.operator == "Concat" else node for node in graph.nodes]
+    read = {name for node in nodes for name in node.inputs} | set(graph.outputs)
     return [
         replace(node, outputs=(*node.outputs[:1], *(name if name in read else "" for name in node.outputs[1:])))
-        for node in graph.nodes
+        for node in nodes
     ]
+
+
+def _parts(graph: Graph, node: OnnxNode) -> tuple[str, ...]:
+    return tuple(name for name in node.inputs if 0 not in graph.shapes.get(name, ())) or node.inputs
 
 
 def _infer(onnx: Any, model: Any, graph: Graph) -> None:

@@ -110,8 +110,10 @@ class ImportedModel:
                 found = compare(self.program, interpret(self.program, values), values)
         except MemoryError as error:
             raise SpecError(f"too large to be checked: {error}", file=self.file) from None
-        computed = (name for node in self.graph.nodes for name in node.outputs if name in self.graph.types)
-        return replace(found, limit=limit(self.graph.types[name] for name in computed))
+        computed = [name for node in self.graph.nodes for name in node.outputs if name in self.graph.types]
+        rounded = [node.outputs[0] for node in self.graph.nodes if node.operator == "QuantizeLinear"]
+        steps = [2.0 ** (1 - self.graph.bits[name]) for name in rounded if name in self.graph.bits]
+        return replace(found, limit=limit((self.graph.types[name] for name in computed), steps))
 
 
 def from_onnx(
@@ -141,14 +143,15 @@ def read_onnx(
     for axis, size in (sizes or {}).items():
         if not whole_number(size, MAX_VALUES):
             raise SpecError(f"axis {axis!r:.80}: {size!r:.40} is not a whole number from 1 to 2**40", file=str(path))
-    graph = load(path, sizes, wording=wording)
+    opaque = frozenset((boundary,) if isinstance(boundary, str) else boundary)
+    graph = load(path, sizes, wording=wording, opaque=opaque)
 
     def values(inputs: Mapping[str, Array] | None, seed: int) -> dict[str, Array]:
         from .reference import values_of
 
         return values_of(str(path), graph, inputs, seed)
 
-    return imported_model(graph, values, bits, operands, boundary)
+    return imported_model(graph, values, bits, operands, opaque)
 
 
 def imported_model(

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...errors import SpecError
 from ...reading.plugins import MISTAKES
+from .expand import DOMAINS, expanded
 from .graph import Array, Graph
 from .load import file_bytes, library
 
@@ -24,6 +25,8 @@ def values_of(file: str, graph: Graph, inputs: Mapping[str, Array] | None, seed:
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
     load_external(onnx, model.graph.initializer, file)
+    _bind(model.graph, graph)
+    model = expanded(onnx, model)
     given = dict(inputs or {}) or random_inputs(graph, seed)
     failures: tuple[type[Exception], ...] = (*MISTAKES, *_failures())
     try:
@@ -35,6 +38,14 @@ def values_of(file: str, graph: Graph, inputs: Mapping[str, Array] | None, seed:
     except failures as error:
         raise SpecError(f"the model cannot be run: {error!s:.200}", file=file) from None
     return {**found, **given}
+
+
+def _bind(proto: Any, graph: Graph) -> None:
+    """Give open axes of the inputs the sizes that the graph has."""
+    for value in proto.input:
+        if value.name in graph.inputs:
+            for dim, size in zip(value.type.tensor_type.shape.dim, graph.shapes[value.name], strict=True):
+                dim.dim_value = size
 
 
 def load_external(onnx: Any, tensors: Iterable[Any], file: str) -> None:
@@ -94,7 +105,7 @@ def _run(onnx: Any, model: Any, graph: Graph, given: Mapping[str, Array]) -> dic
     except ImportError:
         from onnx.reference import ReferenceEvaluator
 
-        found = ReferenceEvaluator(model, new_ops=[_lrn()]).run(None, dict(given), intermediate=True)
+        found = ReferenceEvaluator(model, new_ops=operators(model)).run(None, dict(given), intermediate=True)
         return {name: np.asarray(found[name]) for name in names if isinstance(found.get(name), np.ndarray | np.generic)}
     known = {output.name for output in model.graph.output}
     for name in names:
@@ -106,6 +117,12 @@ def _run(onnx: Any, model: Any, graph: Graph, given: Mapping[str, Array]) -> dic
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     outputs = [output.name for output in session.get_outputs()]
     return dict(zip(outputs, session.run(None, dict(given)), strict=True))
+
+
+def operators(model: Any) -> list[Any]:
+    """Operators that the package onnx does not run, or runs wrongly."""
+    old = any(opset.version < 19 for opset in model.opset_import if opset.domain in DOMAINS)
+    return [_lrn(), *(_quantisation() if old else ())]
 
 
 def _lrn() -> Any:
@@ -120,6 +137,28 @@ def _lrn() -> Any:
             return ((x / (bias + alpha / size * squares) ** beta).astype(x.dtype),)
 
     return LRN
+
+
+def _quantisation() -> list[Any]:
+    """QuantizeLinear and DequantizeLinear of before opset 19, which the package onnx does not run."""
+    from onnx.reference.op_run import OpRun
+
+    def along(values: Array, x: Array, axis: int) -> Array:
+        return values.reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)]) if values.size > 1 else values
+
+    class QuantizeLinear(OpRun):  # type: ignore[misc]
+        def _run(self, x: Array, scale: Array, zero: Array | None = None, axis: int = 1, **_: Any) -> tuple[Array]:
+            zeros = np.zeros_like(scale, np.uint8) if zero is None else zero
+            about = np.iinfo(zeros.dtype)
+            found = np.rint(x / along(scale, x, axis)) + along(zeros.astype(np.int32), x, axis)
+            return (np.clip(found, about.min, about.max).astype(zeros.dtype),)
+
+    class DequantizeLinear(OpRun):  # type: ignore[misc]
+        def _run(self, x: Array, scale: Array, zero: Array | None = None, axis: int = 1, **_: Any) -> tuple[Array]:
+            shifted = x.astype(np.int64) - (0 if zero is None else along(zero.astype(np.int64), x, axis))
+            return ((shifted * along(scale, x, axis)).astype(scale.dtype),)
+
+    return [QuantizeLinear, DequantizeLinear]
 
 
 def _failures() -> tuple[type[Exception], ...]:

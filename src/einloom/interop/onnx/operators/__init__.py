@@ -9,12 +9,12 @@ from ....errors import nearest
 from ..graph import OnnxNode
 from ..lower import Cut, Lowering, Refused
 from ..ranks import View
-from . import elementwise, products, reductions, views
+from . import elementwise, products, quantisation, reductions, views
 
 Lower = Callable[[Lowering, OnnxNode], View | None]
 """What the node's first value is; None if the function has put all of its values."""
 TABLE: Mapping[str, Lower] = MappingProxyType(
-    {**views.TABLE, **elementwise.TABLE, **products.TABLE, **reductions.TABLE}
+    {**views.TABLE, **elementwise.TABLE, **products.TABLE, **reductions.TABLE, **quantisation.TABLE}
 )
 CUT = frozenset(
     "Upsample ScatterND ScatterElements Scatter GatherElements GatherND CumSum ConvTranspose Col2Im "
