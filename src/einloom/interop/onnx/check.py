@@ -53,11 +53,11 @@ def limit(types: Iterable[np.dtype[Any]], steps: Sequence[float] = ()) -> float:
     >>> limit([np.dtype(np.float64), np.dtype(np.float32)]), limit([np.dtype(np.float16)])
     (1e-05, 0.009765625)
     """
-    last = [*steps, *(_precision(kind) for kind in set(types) if kind.kind in "fV")]
+    last = [*steps, *(precision(kind) for kind in set(types) if kind.kind in "fV")]
     return min(max((SINGLE, *(UNITS * step for step in last if step < 1))), COARSEST)
 
 
-def _precision(kind: np.dtype[Any]) -> float:
+def precision(kind: np.dtype[Any]) -> float:
     """The distance from 1 to the next number of a type; 1 for integers that NumPy has no kind for."""
     found = 1.0
     while float(np.array(1 + found / 2).astype(kind)) > 1:
@@ -116,7 +116,7 @@ def _difference(array: Array, reference: Array) -> float:
     kind = reference.dtype
     edge = np.finfo(kind).max / NEAR if kind.kind == "f" else np.inf
     beyond = ~(np.abs(a) < edge) & ~(np.abs(b) < edge) & ~(np.isfinite(a) & np.isfinite(b))
-    equal = (a == b) | (beyond & ~(np.isinf(a) & np.isinf(b)))
+    equal = (a == b) | beyond
     finite = np.where(equal | ~np.isfinite(b), 0, b)
     with np.errstate(all="ignore"):
         gap = np.where(equal, 0, np.abs(a - b))

@@ -18,7 +18,11 @@ KEPT_DOMAIN = "einloom.kept"
 """Of nodes that are not to be expanded, meanwhile."""
 FOLDED = frozenset(("Range", "SequenceMap"))
 """Functions that are constants, or loops."""
-FLOAT, INT32 = 1, 6  # of TensorProto.DataType
+FLOAT, INT32, INT64 = 1, 6, 7  # of TensorProto.DataType
+WITH_AXIS = 13
+"""The first opset whose DequantizeLinear has several scales."""
+BIAS = 8
+"""The input of QLinearConv that is added."""
 
 
 def expanded(onnx: Any, model: Any, kept: Collection[str] = ()) -> Any:
@@ -94,7 +98,8 @@ class _Body:
     def __init__(self, onnx: Any, model: Any, node: Any) -> None:
         self.onnx, self.model, self.node = onnx, model, node
         self.nodes: list[Any] = []
-        self.inputs = [*node.input, *[""] * 9]
+        self.inputs = [*node.input, *[""] * 10]
+        self.version = next((one.version for one in model.opset_import if one.domain in DOMAINS), 1)
 
     def add(self, operator: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
         """A node; its output, which has a name after the node's by default."""
@@ -106,15 +111,41 @@ class _Body:
         self.nodes.append(made)
         return name
 
-    def decoded(self, value: int, scale: str, zero: int, axis: int) -> str:
-        """An input as the numbers that it stands for. axis: of scale and zero point, if they are lists."""
-        given, name = self.inputs[zero], f"{self.inputs[value]}_of_{self.node.output[0]}"
-        return self.add("DequantizeLinear", (self.inputs[value], scale or self.ones(given), given), name, axis=axis)
+    def decoded(self, value: int, scale: str, zero: int, axis: int, several: bool) -> str:
+        """An input as the numbers that it stands for. axis: of scale and zero point, if these are several."""
+        read, given, name = self.inputs[value], self.inputs[zero], f"{self.inputs[value]}_of_{self.node.output[0]}"
+        if self.version >= WITH_AXIS:
+            return self.add("DequantizeLinear", (read, scale or self.ones(given), given), name, axis=axis)
+        if not several:
+            return self.add("DequantizeLinear", (read, scale or self.ones(given), given), name)
+        number = self.add("DequantizeLinear", (read, self.ones("")), "" if given or scale else name)
+        if given:
+            zeros = self.add("Cast", [self.along(given, read, axis)], to=FLOAT)
+            number = self.add("Sub", (number, zeros), "" if scale else name)
+        return self.add("Mul", (number, self.along(scale, read, axis)), name) if scale else number
+
+    def along(self, name: str, value: str, axis: int) -> str:
+        """A list of numbers in the shape that is broadcast along an axis of a value."""
+        rank = len(self.dims(value))
+        if axis == -1 or rank < 2:
+            return name
+        shape = [1] * rank
+        shape[axis] = -1
+        wanted = f"{self.node.output[0]}_along_{name}"
+        self.model.graph.initializer.append(self.onnx.helper.make_tensor(wanted, INT64, [rank], shape))
+        return self.add("Reshape", (name, wanted))
+
+    def dims(self, name: str) -> tuple[int, ...]:
+        """The sizes of a constant; none if they are not known."""
+        return next((tuple(tensor.dims) for tensor in self.model.graph.initializer if tensor.name == name), ())
+
+    def several(self, *places: int) -> bool:
+        """True if one of these inputs is a list."""
+        return any(prod(self.dims(self.inputs[place])) > 1 for place in places)
 
     def ones(self, like: str) -> str:
         """A scale of 1 for each zero point."""
-        graph, name = self.model.graph, f"{self.node.output[0]}_one_{like}"
-        dims = next((tuple(t.dims) for t in graph.initializer if t.name == like), ())
+        graph, name, dims = self.model.graph, f"{self.node.output[0]}_one_{like}", self.dims(like)
         if name not in {tensor.name for tensor in graph.initializer}:
             graph.initializer.append(self.onnx.helper.make_tensor(name, FLOAT, dims, [1.0] * prod(dims)))
         return name
@@ -127,7 +158,7 @@ def _integer(operator: str, axes: tuple[int, int]) -> Callable[[_Body], object]:
     """MatMulInteger and ConvInteger. axes: of the operands' zero points."""
 
     def run(b: _Body) -> object:
-        operands = [b.decoded(i, "", 2 + i, axes[i]) for i in range(2)]
+        operands = [b.decoded(i, "", 2 + i, axes[i], b.several(2 + i)) for i in range(2)]
         product = b.add(operator, operands, **b.attributes())
         return b.add("Cast", [product], b.node.output[0], to=INT32)
 
@@ -138,10 +169,13 @@ def _linear(operator: str, axes: tuple[int, int]) -> Callable[[_Body], object]:
     """QLinearMatMul and QLinearConv. axes: of the operands' scales."""
 
     def run(b: _Body) -> object:
-        operands = [b.decoded(i, b.inputs[i + 1], i + 2, axis) for i, axis in zip((0, 3), axes, strict=True)]
-        if b.inputs[8]:
+        operands = [
+            b.decoded(i, b.inputs[i + 1], i + 2, axis, b.several(i + 1, i + 2))
+            for i, axis in zip((0, 3), axes, strict=True)
+        ]
+        if b.inputs[BIAS]:
             scale = b.add("Mul", (b.inputs[1], b.inputs[4]))
-            operands.append(b.add("DequantizeLinear", (b.inputs[8], scale), axis=0))
+            operands.append(b.decoded(BIAS, scale, BIAS + 1, 0, b.several(4)))
         product = b.add(operator, operands, **b.attributes())
         return b.add("QuantizeLinear", (product, *b.inputs[6:8]), b.node.output[0])
 

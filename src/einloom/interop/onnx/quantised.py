@@ -29,9 +29,14 @@ def narrow(graph: Graph, nodes: Sequence[OnnxNode]) -> None:
             continue
         if node.operator == DQ:
             found[node.outputs[0]] = graph.bits.get(node.inputs[0], 8)
-        elif node.operator in SAME and node.inputs[0] in found:
+        elif node.inputs[0] in found and (node.operator in SAME or _rescaled(graph, node)):
             found.update(dict.fromkeys(node.outputs, found[node.inputs[0]]))
     graph.bits.update(found)
+
+
+def _rescaled(graph: Graph, node: OnnxNode) -> bool:
+    """True for a constant that a scale or a zero point is applied to."""
+    return node.operator in ("Sub", "Mul") and node.outputs[0] in graph.constants
 
 
 def without_pairs(graph: Graph) -> list[OnnxNode]:
