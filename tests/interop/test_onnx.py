@@ -735,3 +735,13 @@ def test_parts_behind_one_that_nothing_reads_are_the_right_ones(tmp_path: Path, 
     out = b.add("Add", first, b.add("ReduceSum", last, b.constant(np.array([0]))))
     model = imported(b, tmp_path / "m.onnx", {"x": (6, 8)}, out, (sizes[0] if sizes else 2, 8))
     assert model.check().worst < 1e-5
+
+
+def test_a_constant_that_says_a_huge_size_is_refused_before_shapes_are_inferred(tmp_path: Path) -> None:
+    """The package onnx asks for as much memory where it follows the values of such a constant."""
+    b = Builder()
+    model = b.model({"x": (4,)}, {b.add("Add", b.add("Relu", "x"), b.weight(4)): (4,)})
+    model.graph.initializer[0].dims[:] = [2**63 - 1]
+    onnx.save(model, tmp_path / "m.onnx")
+    with pytest.raises(SpecError, match="tensor 'w0' has more than"):
+        from_onnx(tmp_path / "m.onnx")

@@ -278,6 +278,8 @@ def _values(onnx: Any, tensor: Any, kept: int) -> Any:
     for dim in tensor.dims:
         if dim < 0:
             raise SpecError(f"tensor {tensor.name!r:.80} has a size of {dim}")
+    if prod(tensor.dims) > MAX_VALUES:
+        raise SpecError(f"tensor {tensor.name!r:.80} has more than 2**40 values")
     if prod(tensor.dims) > kept or tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
         return None
     return onnx.numpy_helper.to_array(tensor)
