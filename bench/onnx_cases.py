@@ -18,8 +18,10 @@ import numpy as np
 
 from einloom.errors import SpecError
 from einloom.interop.onnx.check import compare, interpret
+from einloom.interop.onnx.expand import expanded
 from einloom.interop.onnx.load import from_model
 from einloom.interop.onnx.operators import MALFORMED_WORDS
+from einloom.interop.onnx.reference import operators
 from einloom.interop.onnx.simplify import simplify
 from einloom.interop.onnx.walk import program
 
@@ -73,7 +75,7 @@ def _judged(case: Any) -> tuple[str, str]:
     for name, value in list(given.items())[1:]:  # sizes and axes, which an exporter writes as constants
         if isinstance(value, np.ndarray) and value.dtype == np.int64 and value.ndim <= 1:
             model.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
-    inlined = onnx.inliner.inline_local_functions(model) if model.functions else model
+    inlined = expanded(onnx, onnx.inliner.inline_local_functions(model) if model.functions else model)
     graph = from_model(model, case.name, {}, KEPT)
     found = program(graph)
     simplify(found)
@@ -103,7 +105,7 @@ def _between(model: Any, given: dict[str, Any]) -> dict[str, Any]:
     import onnx.reference
 
     try:
-        run = onnx.reference.ReferenceEvaluator(model)
+        run = onnx.reference.ReferenceEvaluator(model, new_ops=operators(model))
         return {k: v for k, v in run.run(None, given, intermediate=True).items() if isinstance(v, np.ndarray)}
     except MISTAKES:
         return {}

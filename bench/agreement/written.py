@@ -19,7 +19,7 @@ from einloom.workload.files import parse_workload, workload_text
 def as_written(program: GraphProgram, graph: Graph) -> GraphProgram:
     """The program of the workload that is written of a program and read back."""
     emission = Emission(program)
-    workload = parse_workload(workload_text(emission.workload(graph, None, {})))
+    workload = parse_workload(workload_text(emission.workload(graph, {}, {})))
     tensors = {
         tensor.name: Stored(tensor.name, tuple(map(_rank, tensor.shape)), tensor.bits) for tensor in workload.tensors
     }

@@ -86,8 +86,8 @@ def combined(problems: Sequence[SpecError]) -> SpecError:
     return flat[0] if len(flat) == 1 else SpecErrors(flat)
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that looks most like `name`, or None if none does.
+def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
+    """The known name that looks most like `name`, or None if none does. alike: at least so much, of 1.
 
     >>> nearest("read_enregy", ["read_energy", "size"])
     'read_energy'
@@ -98,7 +98,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     wanted, among = name.lower()[:100], list(table)
     if len(among) > MAX_CANDIDATES:
         among = [one for one in among if one[:1] == wanted[:1] and abs(len(one) - len(wanted)) < 3][:MAX_CANDIDATES]
-    close = get_close_matches(wanted, among, 1)
+    close = get_close_matches(wanted, among, 1, alike)
     return table[close[0]] if close else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -18,7 +19,7 @@ from einloom.cli import main
 from einloom.errors import SpecError
 from einloom.interop.onnx import ImportedModel, from_onnx
 from einloom.interop.onnx.importer import OnnxImporter
-from einloom.interop.onnx.program import Step, StepOperand
+from einloom.interop.onnx.program import Epilogue, Step, StepOperand
 from einloom.interop.onnx.ranks import Affine
 from einloom.testing.importers import importer_faults
 from einloom.workload.files import parse_workload, workload_text
@@ -370,6 +371,7 @@ def test_no_other_file_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             tensor.ClearField("raw_data")
             tensor.data_location = onnx.TensorProto.EXTERNAL
             tensor.external_data.add(key="location", value="secret.bin")
+            tensor.external_data.add(key="offset", value="20000")
     onnx.save(model, tmp_path / "outside.onnx")
     (tmp_path / "secret.bin").write_bytes(b"0" * 10_000)
     opened: list[str] = []
@@ -382,7 +384,7 @@ def test_no_other_file_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     assert from_onnx(tmp_path / "outside.onnx").multiplications[1] == 5184
     assert not any("secret" in name for name in opened)
-    with pytest.raises(SpecError, match="stands in another file"):
+    with pytest.raises(SpecError, match=r"'secret.bin' has 10,000 bytes, and 'w\d+' stands there from 20,000 to"):
         from_onnx(tmp_path / "outside.onnx").check()
 
 
@@ -430,3 +432,316 @@ def test_orders_of_nodes_and_names_do_not_matter(tmp_path: Path) -> None:
         node.name = "" if rng.random() < 0.5 else "same"
     onnx.save(model, tmp_path / "other.onnx")
     assert len(from_onnx(tmp_path / "other.onnx").workload.einsums) == 21
+
+
+def test_the_share_counts_products_that_are_cut(tmp_path: Path) -> None:
+    b = Builder()
+    first = b.add("Conv", "x", b.weight(3, 2, 1, 1))
+    out = b.add("ConvTranspose", first, b.weight(3, 4, 3, 3))
+    model = imported(b, tmp_path / "m.onnx", {"x": (1, 2, 8, 8)}, out, (1, 4, 10, 10))
+    assert model.multiplications == (384 + 6912, 384)
+    assert "384 multiplications: 0.05263 of the graph's" in model.report()
+
+
+def test_the_share_counts_recurrent_networks(tmp_path: Path) -> None:
+    b = Builder()
+    states, _ = b.add("GRU", "x", b.weight(1, 12, 3), b.weight(1, 12, 4), outputs=2, name="/gru", hidden_size=4)
+    rows = b.add("Reshape", states, b.constant(np.array([10, 4])))
+    path = b.save(tmp_path / "m.onnx", {"x": (5, 2, 3)}, {b.add("MatMul", rows, b.weight(4, 7)): (10, 7)})
+    model = from_onnx(path, boundary=frozenset({"/gru"}))
+    assert model.multiplications == (5 * 2 * 12 * (3 + 4) + 10 * 4 * 7, 10 * 4 * 7)
+
+
+@pytest.mark.parametrize(("equation", "points"), [("...ij,...jk->...ik", 120), ("i...,...jk->jk", 240)])
+def test_the_share_counts_dimensions_of_an_ellipsis(tmp_path: Path, equation: str, points: int) -> None:
+    b = Builder()
+    out = b.add("Einsum", "x", "y", equation=equation)
+    shape = (2, 3, 5) if points == 120 else (4, 5)
+    first = (2, 3, 4) if points == 120 else (6, 2)
+    model = imported(b, tmp_path / "m.onnx", {"x": first, "y": (2, 4, 5)}, out, shape)
+    assert model.multiplications == (points, points)
+
+
+def test_nodes_that_no_output_needs_are_left_out_by_name(tmp_path: Path) -> None:
+    b = Builder()
+    b.add("Relu", b.add("MatMul", "x", b.weight(8, 4)))
+    b.add("TopK", "x", b.constant(np.array([2])), outputs=2)
+    model = imported(b, tmp_path / "m.onnx", {"x": (2, 8)}, b.add("MatMul", "x", b.weight(8, 4)), (2, 4))
+    assert model.multiplications == (64, 64)
+    assert "4 nodes: 1 arithmetic, 3 unused" in model.report()
+
+
+def test_the_report_names_operators_whose_multiplications_cannot_be_counted(tmp_path: Path) -> None:
+    b = Builder()
+    odd = b.add("Imaginary", "x", name="/odd", domain="some.where")
+    inferred = onnx.helper.make_tensor_value_info(odd, 1, (2, 8))
+    model = b.model({"x": (2, 8)}, {b.add("MatMul", odd, b.weight(8, 4)): (2, 4)})
+    model.graph.value_info.append(inferred)
+    onnx.save(model, tmp_path / "m.onnx")
+    report = from_onnx(tmp_path / "m.onnx", boundary=frozenset({"/odd"})).report()
+    assert "64 multiplications; those of Imaginary in the graph cannot be counted" in report
+
+
+@pytest.mark.parametrize(
+    ("operator", "hint"), [("MatMull", "; is MatMul meant?"), ("Attentions", ""), ("FusedMatMul", "")]
+)
+def test_an_operator_is_suggested_only_for_one_that_is_almost_spelt_so(
+    tmp_path: Path, operator: str, hint: str
+) -> None:
+    b = Builder()
+    out = b.add(operator, "x", name="/odd")
+    path = b.save(tmp_path / "m.onnx", {"x": (4, 8)}, {out: (4, 8)})
+    with pytest.raises(SpecError, match=rf"does not know{re.escape(hint)}; import one side"):
+        from_onnx(path)
+
+
+def decoder(path: Path) -> Path:
+    """One step with two caches: three open axes, each of several inputs."""
+    b = Builder()
+    joined = b.add("Concat", "k", "x", axis=1)
+    out = b.add("Add", b.add("MatMul", b.add("Concat", "v", "x", axis=1), b.weight(8, 8)), joined)
+    shapes: dict[str, Any] = {"x": ["batch", "t", 8], "k": ["batch", "past", 8], "v": ["batch", "past", 8]}
+    return b.save(path, shapes, {out: ["batch", "all", 8]})
+
+
+def test_each_open_axis_is_named_once_and_as_the_user_gives_it(tmp_path: Path) -> None:
+    path = decoder(tmp_path / "dec.onnx")
+    ran = CliRunner().invoke(main, ["import", "onnx", str(path)])
+    assert ran.exit_code == 2 and ran.output.count("\n") == 3, ran.output
+    assert "axis 'batch' of input 'x' and 2 more has no size; write --set batch=1" in ran.output
+    with pytest.raises(SpecError, match=r"of input 'k' and 1 more has no size; write dec\.onnx:past=1"):
+        load_workload(str(path))
+    with pytest.raises(SpecError, match=r"axis 't' of input 'x' has no size; write sizes=\{'t': 1\}"):
+        from_onnx(path)
+
+
+def test_errors_of_other_verbs_name_the_verb_that_cuts(tmp_path: Path) -> None:
+    b = Builder()
+    top, _ = b.add("TopK", "x", b.constant(np.array([2])), outputs=2, name="/top")
+    out = b.add("MatMul", top, b.weight(2, 3))
+    path = b.save(tmp_path / "m.onnx", {"x": (4, 8)}, {out: (4, 3)})
+    ran = CliRunner().invoke(main, ["map", str(path), "simple"])
+    folder = tmp_path / "folder"
+    assert f"cut there with `einloom import onnx {path} --boundary '/top' -o DIR`" in ran.output, ran.output
+    assert "map DIR/workload.yaml" in ran.output
+    ran = CliRunner().invoke(main, ["import", "onnx", str(path)])
+    assert "cut there with --boundary '/top'" in ran.output
+    ran = CliRunner().invoke(main, ["import", "onnx", str(path), "--boundary", "/top", "-o", str(folder)])
+    assert ran.exit_code == 0 and load_workload(str(folder / "workload.yaml")).einsums
+    with pytest.raises(SpecError, match=r"cut there with boundary=\{'/top'\}"):
+        from_onnx(path)
+
+
+def test_a_file_that_map_reads_takes_bits_of_weights_apart_and_says_where_options_are(tmp_path: Path) -> None:
+    b = Builder()
+    path = b.save(tmp_path / "m.onnx", {"x": (4, 8)}, {b.add("MatMul", "x", b.weight(8, 3)): (4, 3)})
+    for call in ("bits=weights=4,default=16", "bits=default=16,weights=4"):
+        assert sorted(t.bits for t in load_workload(f"{path}:{call}").tensors) == [4, 16, 16]
+    with pytest.raises(
+        SpecError, match=r"'operands' is no axis, but an option of `einloom import onnx m\.onnx -o DIR`"
+    ):
+        load_workload(f"{path}:operands=2")
+
+
+def test_options_of_the_verb_are_repeatable(tmp_path: Path) -> None:
+    path = decoder(tmp_path / "dec.onnx")
+    verb = ["import", "onnx", str(path), "--set", "batch=2,t=3", "--set", "past=5", "--bits", "weights=4"]
+    ran = CliRunner().invoke(main, [*verb, "--bits", "default=16", "-o", str(tmp_path / "out")])
+    assert ran.exit_code == 0, ran.output
+    assert {t.bits for t in load_workload(str(tmp_path / "out" / "workload.yaml")).tensors} == {4, 16}
+    for more, words in (
+        (["--set", "t=4"], "key 't' stands here twice"),
+        (["--bits", "weights=8"], "weights stands here twice"),
+        (["--bits", "8"], "write a number, or weights=4,default=16"),
+    ):
+        ran = CliRunner().invoke(main, [*verb, *more])
+        assert ran.exit_code == 2 and words in ran.output, ran.output
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"bits": {"weight": 4, "default": 8}}, "unknown kind of values for bits 'weight'.*did you mean 'weights'"),
+        ({"bits": "8"}, "bits: '8' is not a whole number from 1 to 4096"),
+        ({"bits": 8.5}, "bits: 8.5 is not a whole number"),
+        ({"bits": {"default": 0}}, "bits: 0 is not a whole number"),
+        ({"sizes": {"batch": "2"}}, "axis 'batch': '2' is not a whole number from 1 to"),
+        ({"operands": 0}, "operands: 0 is not a whole number from 1 on"),
+        ({"boundary": "MatMul"}, "no node is called 'MatMul'"),
+        ({"boundary": [3]}, "no node is called 3"),
+    ],
+)
+def test_arguments_that_cannot_be_meant_are_refused(tmp_path: Path, asked: dict[str, Any], words: str) -> None:
+    path = convnet(tmp_path / "net.onnx")
+    with pytest.raises(SpecError, match=words):
+        from_onnx(path, **{"sizes": {"batch": 2}, **asked})
+
+
+def test_numbers_of_numpy_and_the_name_of_one_node_are_arguments(tmp_path: Path) -> None:
+    path = convnet(tmp_path / "net.onnx")
+    model = from_onnx(path, {"batch": np.int64(2)}, bits=np.int32(8), boundary="/body/maxpool3")  # type: ignore[arg-type]
+    assert {t.bits for t in model.workload.tensors} == {8}
+    assert model.cuts[0].startswith("cut /body/maxpool3 (MaxPool): a boundary that was asked for")
+
+
+def halved(path: Path) -> Path:
+    """Two products in float16."""
+    b = Builder()
+    weights = b.constant(b.rng.uniform(-1, 1, (64, 8)).astype(np.float16))
+    out = b.add("MatMul", b.add("MatMul", "x", weights), b.constant(np.eye(8, dtype=np.float16)))
+    return b.save(path, {"x": (4, 64)}, {out: (4, 8)}, x=10, **{out: 10})
+
+
+def test_what_rounding_explains_follows_from_the_types_of_the_model(tmp_path: Path) -> None:
+    verb = ["import", "onnx", str(halved(tmp_path / "half.onnx")), "--check"]
+    ran = CliRunner().invoke(main, verb)
+    assert ran.exit_code == 0, ran.output
+    model = from_onnx(verb[2])
+    agreed = model.check()
+    assert 1e-5 < agreed.worst < agreed.limit == pytest.approx(0.01, rel=0.03)
+    assert from_onnx(convnet(tmp_path / "net.onnx"), {"batch": 2}).check().limit == 1e-5
+    (step, _) = model.program.steps
+    step.operands = (step.operands[1], step.operands[1])
+    assert not model.check().agrees
+
+
+def test_numbers_that_overflow_in_the_models_types_are_told_and_are_no_difference(tmp_path: Path) -> None:
+    """1e30, infinities, then NaN: sums of infinities of both signs."""
+    b = Builder()
+    weights, out = b.constant((1e30 * b.rng.uniform(-1, 1, (8, 8))).astype(np.float32)), "x"
+    for _ in range(3):
+        out = b.add("MatMul", out, weights)
+    path = b.save(tmp_path / "m.onnx", {"x": (4, 8)}, {out: (4, 8)})
+    ran = CliRunner().invoke(main, ["import", "onnx", str(path), "--check"])
+    assert ran.exit_code == 0, ran.output
+    assert "checked   3 tensors; worst" in ran.output
+    assert "2 with infinities or NaN, where the model has them, too" in ran.output
+    model = from_onnx(path)
+    model.program.steps[0].epilogues = (Epilogue("Clip", lambda a: np.minimum(a[0], 1)),)
+    assert not model.check().agrees
+
+
+def outside(path: Path, **place: str) -> Path:
+    """A product whose weights stand in w.bin, 16 bytes from its beginning."""
+    b = Builder()
+    model = b.model({"x": (4, 8)}, {b.add("MatMul", "x", b.weight(8, 6)): (4, 6)})
+    tensor = model.graph.initializer[0]
+    (path.parent / "w.bin").write_bytes(b"0" * 16 + tensor.raw_data)
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in {"location": "w.bin", "offset": "16", "length": "192", **place}.items():
+        tensor.external_data.add(key=key, value=value)
+    onnx.save(model, path)
+    return path
+
+
+def test_the_check_reads_weights_beside_the_model(tmp_path: Path) -> None:
+    agreed = from_onnx(outside(tmp_path / "m.onnx")).check()
+    assert agreed.agrees and agreed.tensors == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ({"location": "/etc/passwd"}, "'/etc/passwd', which is no file in the folder of the model"),
+        ({"location": "../w.bin"}, "which is no file in the folder"),
+        ({"location": "link.bin"}, "which is no file in the folder"),
+        ({"location": ""}, "which is no file in the folder"),
+        ({"location": "none.bin"}, r"none\.bin: cannot read the file: No such file"),
+        ({"offset": "17"}, r"'w\.bin' has 208 bytes, and 'w0' stands there from 17 to 209"),
+        ({"offset": "-1"}, "from '-1', which is no number of bytes"),
+        ({"length": "100"}, "cannot be run"),
+    ],
+)
+def test_weights_that_are_not_beside_the_model_are_not_read(tmp_path: Path, place: dict[str, str], words: str) -> None:
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    (tmp_path / "w.bin").write_bytes(b"0" * 1000)
+    (folder / "link.bin").symlink_to(tmp_path / "w.bin")
+    path = outside(folder / "m.onnx", **place)
+    with pytest.raises(SpecError, match=words):
+        from_onnx(path).check()
+    out = tmp_path / "out"
+    ran = CliRunner().invoke(main, ["import", "onnx", str(path), "--check", "-o", str(out)])
+    assert ran.exit_code == 2 and re.search(words, ran.output)
+    assert load_workload(str(out / "workload.yaml")).einsums, "the workload is written, checked or not"
+
+
+def broken(b: Builder, kind: str) -> str:
+    """One node or two that no runtime would take; the output."""
+    if kind == "cycle":
+        b.nodes = [onnx.helper.make_node("Add", ["x", "b"], ["a"], "n0"), onnx.helper.make_node("Relu", ["a"], ["b"])]
+        return "b"
+    if kind == "loop":
+        b.nodes = [onnx.helper.make_node("Add", ["x", "a"], ["a"], "n0")]
+        return "a"
+    if kind == "twice":
+        b.nodes = [onnx.helper.make_node("Relu", ["x"], ["y"], f"n{i}") for i in range(2)]
+        return "y"
+    if kind == "input":
+        b.nodes = [onnx.helper.make_node("Relu", ["x"], ["x"], "n0")]
+        return "x"
+    inputs = {"inner": ["x", b.weight(7, 4)], "unnamed": ["", b.weight(8, 4)], "missing": ["x"]}[kind]
+    b.nodes = [onnx.helper.make_node("MatMul", inputs, ["y"], "n0")]
+    return "y"
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("inner", r"has 'y', whose shape is not known \(Incompatible dimensions for matrix multiplication\)"),
+        ("cycle", r"node 'n0' \(Add\) reads 'b', which is written later, by node 'Relu_1#1' \(Relu\)"),
+        ("loop", r"node 'n0' \(Add\) reads 'a', which it writes itself"),
+        ("twice", r"node 'n1' \(Relu\) writes 'y', which node 'n0' \(Relu\) writes, too"),
+        ("input", r"node 'n0' \(Relu\) writes 'x', which is an input or a constant"),
+        ("unnamed", r"node 'n0' \(MatMul\) has no input 'A'"),
+        ("missing", r"node 'n0' \(MatMul\) has no input 'B'"),
+    ],
+)
+def test_what_is_malformed_is_named(tmp_path: Path, kind: str, words: str) -> None:
+    b = Builder()
+    out = broken(b, kind)
+    model = b.model({"x": (4, 8)}, {out: (4, 4)})
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    onnx.save(model, tmp_path / "m.onnx")
+    with pytest.raises(SpecError, match=words):
+        from_onnx(tmp_path / "m.onnx")
+
+
+def test_a_size_that_the_file_says_and_that_is_none_is_told(tmp_path: Path) -> None:
+    b = Builder()
+    path = b.save(tmp_path / "m.onnx", {"x": (0, 8)}, {b.add("Relu", "x"): ("n", 8)})
+    with pytest.raises(
+        SpecError, match=r"axis 'x\.0' of input 'x' has a size of 0 in the file; write sizes=\{'x\.0': 1"
+    ):
+        from_onnx(path)
+    assert from_onnx(path, {"x.0": 3}).workload.einsums
+
+
+@pytest.mark.parametrize(("kind", "width", "moved"), [(9, 1, False), (9, 8, True), (1, 1, True)])
+def test_masks_of_booleans_are_moved_as_constants_are(tmp_path: Path, kind: int, width: int, moved: bool) -> None:
+    b = Builder()
+    mask = b.add("Cast", "m", to=1) if kind == 9 else "m"
+    out = b.add("MatMul", b.add("Mul", "x", mask), b.weight(8, 4))
+    model = from_onnx(b.save(tmp_path / "m.onnx", {"x": (4, 8), "m": (4, width)}, {out: (4, 4)}, m=kind))
+    assert len(model.workload.einsums[0].inputs) == 1 + moved and model.check().agrees
+
+
+@pytest.mark.parametrize("sizes", [None, [1, 2, 3]])
+def test_parts_behind_one_that_nothing_reads_are_the_right_ones(tmp_path: Path, sizes: list[int] | None) -> None:
+    b = Builder()
+    given = [] if sizes is None else [b.constant(np.array(sizes))]
+    first, _, last = b.add("Split", "x", *given, outputs=3, **({} if sizes else {"num_outputs": 3}))
+    out = b.add("Add", first, b.add("ReduceSum", last, b.constant(np.array([0]))))
+    model = imported(b, tmp_path / "m.onnx", {"x": (6, 8)}, out, (sizes[0] if sizes else 2, 8))
+    assert model.check().worst < 1e-5
+
+
+def test_a_constant_that_says_a_huge_size_is_refused_before_shapes_are_inferred(tmp_path: Path) -> None:
+    """The package onnx asks for as much memory where it follows the values of such a constant."""
+    b = Builder()
+    model = b.model({"x": (4,)}, {b.add("Add", b.add("Relu", "x"), b.weight(4)): (4,)})
+    model.graph.initializer[0].dims[:] = [2**63 - 1]
+    onnx.save(model, tmp_path / "m.onnx")
+    with pytest.raises(SpecError, match="tensor 'w0' has more than"):
+        from_onnx(tmp_path / "m.onnx")

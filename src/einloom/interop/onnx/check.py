@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -15,22 +15,61 @@ from .ranks import Affine, Stored, Var, View
 
 LARGEST = 2**27
 """Values of one array of the interpretation."""
+SINGLE = 1e-5
+"""A difference that is rounding in single precision, over some hundred layers."""
+NEAR = 16
+"""Numbers of at least the largest of a type divided by this may be infinities or NaN in another order of sums."""
+UNITS = 10
+"""So many units in the last place are rounding in types that are coarser."""
+COARSEST = 0.1
+"""Larger differences are never rounding: most mistakes show as such."""
 
 
 @dataclass(frozen=True)
 class NumbersChecked:
-    """What was compared. worst: the largest difference relative to the largest value of its tensor, `where`."""
+    """What was compared. worst: the largest difference relative to the largest value of its tensor, `where`.
+
+    unbounded: how many tensors have infinities or NaN at the same places on both sides, which are no difference.
+    """
 
     tensors: int
     worst: float
     where: str = ""
+    unbounded: int = 0
+    limit: float = SINGLE
+    """What `worst` may be by the types of the model's values."""
+
+    @property
+    def agrees(self) -> bool:
+        """True if no difference is above the limit."""
+        return self.worst <= self.limit
+
+
+def limit(types: Iterable[np.dtype[Any]], steps: Sequence[float] = ()) -> float:
+    """The largest difference that rounding explains: some units in the last place of the coarsest type.
+
+    steps: of quantised tensors, relative to the largest number of their types.
+
+    >>> limit([np.dtype(np.float64), np.dtype(np.float32)]), limit([np.dtype(np.float16)])
+    (1e-05, 0.009765625)
+    """
+    last = [*steps, *(precision(kind) for kind in set(types) if kind.kind in "fV")]
+    return min(max((SINGLE, *(UNITS * step for step in last if step < 1))), COARSEST)
+
+
+def precision(kind: np.dtype[Any]) -> float:
+    """The distance from 1 to the next number of a type; 1 for integers that NumPy has no kind for."""
+    found = 1.0
+    while float(np.array(1 + found / 2).astype(kind)) > 1:
+        found /= 2
+    return found
 
 
 def interpret(program: GraphProgram, values: Mapping[str, Array]) -> dict[Stored, Array]:
     """Every tensor that an Einsum writes, with ranks as its axes. values: of the cascade's inputs, by ONNX name."""
     found: dict[Stored, Array] = {}
     for step in program.steps:
-        array = _run(step, found, values)
+        array = _overflowed(_run(step, found, values), values.get(step.output.value or ""))
         if step.places:
             whole = found.setdefault(step.output, np.full(step.output.sizes, step.output.fill or 0.0))
             whole[tuple(_index(affine, step.variables) for _, affine in step.places)] = array
@@ -39,18 +78,28 @@ def interpret(program: GraphProgram, values: Mapping[str, Array]) -> dict[Stored
     return found
 
 
+def _overflowed(array: Array, reference: Array | None) -> Array:
+    """The array with infinities where the model's own type has no larger numbers."""
+    kind = np.asarray(reference).dtype
+    if reference is None or kind.kind != "f" or array.dtype.kind != "f":
+        return array
+    return np.where(np.abs(array) > np.finfo(kind).max, np.copysign(np.inf, array), array)
+
+
 def compare(program: GraphProgram, found: Mapping[Stored, Array], values: Mapping[str, Array]) -> NumbersChecked:
     """The interpretation against the graph's own values, by ONNX name."""
-    differences = {
-        tensor.value: _difference(array, _stored(tensor, values[tensor.value]))
+    pairs = {
+        tensor.value: (array, _stored(tensor, values[tensor.value]))
         for tensor, array in found.items()
         if tensor.value is not None and tensor.value in values
     }
     for name, view in program.results.items():
-        if name in values and name not in differences:
-            differences[name] = _difference(_viewed(view, found, values), np.asarray(values[name]))
+        if name in values and name not in pairs:
+            pairs[name] = (_viewed(view, found, values), np.asarray(values[name]))
+    differences = {name: _difference(*pair) for name, pair in pairs.items()}
     where = max(differences, key=lambda name: (np.isnan(differences[name]), differences[name]), default="")
-    return NumbersChecked(len(differences), differences.get(where, 0.0), where)
+    unbounded = sum(not np.isfinite(np.asarray(reference, float)).all() for _, reference in pairs.values())
+    return NumbersChecked(len(differences), differences.get(where, 0.0), where, unbounded)
 
 
 def _viewed(view: View, found: Mapping[Stored, Array], values: Mapping[str, Array]) -> Array:
@@ -64,7 +113,10 @@ def _difference(array: Array, reference: Array) -> float:
     if array.shape != reference.shape:
         return np.inf
     a, b = np.asarray(array, float), np.asarray(reference, float)
-    equal = (a == b) | (np.isnan(a) & np.isnan(b))
+    kind = reference.dtype
+    edge = np.finfo(kind).max / NEAR if kind.kind == "f" else np.inf
+    beyond = ~(np.abs(a) < edge) & ~(np.abs(b) < edge) & ~(np.isfinite(a) & np.isfinite(b))
+    equal = (a == b) | beyond
     finite = np.where(equal | ~np.isfinite(b), 0, b)
     with np.errstate(all="ignore"):
         gap = np.where(equal, 0, np.abs(a - b))

@@ -15,6 +15,7 @@ from .program import GraphProgram, Step, StepOperand
 from .ranks import Affine, Rank, Stored, Var
 
 MAX_EINSUMS = 20_000
+MAX_BITS = 4096
 
 
 class Names:
@@ -47,8 +48,8 @@ class Emission:
         self._names = Names(RESERVED)
         self._ranks = Names()
 
-    def workload(self, graph: Graph, bits: int | Mapping[str, int] | None, absorbed: Mapping[str, int]) -> Workload:
-        """The cascade. bits: one number, or ``weights`` and ``default``; by default those of the file's types."""
+    def workload(self, graph: Graph, bits: Mapping[str, int], absorbed: Mapping[str, int]) -> Workload:
+        """The cascade. bits: of ``weights`` and ``default``, where they are not those of the file's types."""
         source, file = graph.source, graph.file
         if not self.program.steps:
             cuts = "".join(f"; cut: {fate.node} ({fate.operator}): {fate.reason}" for fate in self.program.fates[:5])
@@ -67,7 +68,7 @@ class Emission:
             widths[copy], shapes[copy] = self._bits(original, bits), original.sizes
         facts = [Fact(f"ranks.{variable}", source, "derived") for variable in self.extents]
         chosen = Fact("bits.default", "chosen at the import", "assumed")
-        facts.append(Fact("bits.default", source, "derived") if bits is None else chosen)
+        facts.append(Fact("bits.default", source, "derived") if not bits else chosen)
         return build_workload(
             Names().of(graph.name, "model"),
             einsums,
@@ -81,12 +82,8 @@ class Emission:
             absorbed=[f"{count} x {label}" for label, count in absorbed.items()],
         )
 
-    def _bits(self, tensor: Stored, bits: int | Mapping[str, int] | None) -> int:
-        if isinstance(bits, int):
-            return bits
-        if bits:
-            return bits["weights"] if tensor.constant and "weights" in bits else bits.get("default", tensor.bits)
-        return tensor.bits
+    def _bits(self, tensor: Stored, bits: Mapping[str, int]) -> int:
+        return bits["weights"] if tensor.constant and "weights" in bits else bits.get("default", tensor.bits)
 
     def tensor(self, tensor: Stored) -> str:
         if tensor not in self.tensors:

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -20,15 +20,17 @@ import numpy as np
 
 from ...errors import MissingExtra, SpecError, combined, nearest
 from ...reading.plugins import MISTAKES
+from .expand import DOMAINS, expanded
 from .folding import fold
-from .graph import Graph, OnnxNode
+from .graph import FUNCTION, OPTIONS, Graph, OnnxNode, Wording
+from .quantised import narrow, without_pairs
 from .sequences import without_sequences
+from .wellformed import check_inputs, check_order
 
 MAX_BYTES = 2**31 - 1  # of a protobuf message
 MAX_NODES = 100_000
 MAX_VALUES = 2**40  # of one tensor
 KEPT = 4096  # values of a constant that are kept
-DOMAINS = ("", "ai.onnx")
 ROUNDS = 8
 NAME_SCOPES = "pkg.torch.onnx.name_scopes"
 _BITS = {"BOOL": 1, "INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
@@ -45,8 +47,15 @@ def library() -> Any:
     return onnx
 
 
-def load(path: str | Path, sizes: Mapping[str, int] | None = None, kept: int = KEPT) -> Graph:
+def load(
+    path: str | Path,
+    sizes: Mapping[str, int] | None = None,
+    kept: int = KEPT,
+    wording: Wording = FUNCTION,
+    opaque: Collection[str] = (),
+) -> Graph:
     """The graph of a file. sizes: of axes that the file leaves open, by name. kept: constants up to it keep values.
+    opaque: names of nodes that stay as they are.
 
     Raises SpecError for what is no ONNX file, for an axis without a size, for a shape that stays unknown.
     """
@@ -58,7 +67,7 @@ def load(path: str | Path, sizes: Mapping[str, int] | None = None, kept: int = K
         model.ParseFromString(data)
         if not model.graph.node:
             raise SpecError("this is not an ONNX file: it has no graph with nodes", file=str(path))
-        return from_model(model, str(path), sizes or {}, kept, hashlib.sha256(data).hexdigest())
+        return from_model(model, str(path), sizes or {}, kept, hashlib.sha256(data).hexdigest(), wording, opaque)
     except SpecError as error:
         if error.file is None:
             raise SpecError(error.message, file=str(path)) from None
@@ -91,34 +100,53 @@ def file_bytes(path: str | Path) -> bytes:
         raise SpecError(f"cannot read the file: {reason}", file=file) from None
 
 
-def from_model(model: Any, file: str, sizes: Mapping[str, int], kept: int = KEPT, digest: str = "") -> Graph:
+def from_model(
+    model: Any,
+    file: str,
+    sizes: Mapping[str, int],
+    kept: int = KEPT,
+    digest: str = "",
+    wording: Wording = FUNCTION,
+    opaque: Collection[str] = (),
+) -> Graph:
     """The graph of a ModelProto, which is changed on the way."""
     onnx = library()
     if len(model.graph.node) > MAX_NODES:
         raise SpecError(f"the graph has {len(model.graph.node):,} nodes; at most {MAX_NODES:,} are read", file=file)
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
-    inputs = _bind(onnx, model.graph, dict(sizes), file)
+    inputs = _bind(onnx, model.graph, dict(sizes), file, wording)
+    model = expanded(onnx, model, opaque)
     constants = _strip(onnx, model.graph, kept)
     versions = {opset.domain: opset.version for opset in model.opset_import}
     nodes = [_node(onnx, node, i, versions) for i, node in enumerate(model.graph.node)]
+    check_order(nodes, {*inputs, *constants}, file)
+    check_inputs(onnx, nodes, file)
     graph = Graph(Path(file).stem, nodes, inputs, tuple(o.name for o in model.graph.output), constants=constants)
-    graph.file, graph.source = file, f"{Path(file).name}, sha256 {digest[:12]}"
+    graph.file, graph.source, graph.wording = file, f"{Path(file).name}, sha256 {digest[:12]}", wording
     _infer(onnx, model, graph)
     graph.folded = len(nodes) - len(graph.nodes)
+    graph.unshaped = _unshaped(onnx, model, graph)
+    narrow(graph, nodes)
     graph.nodes = without_sequences(graph)
+    graph.nodes = without_pairs(graph)
     graph.nodes = _read_only(graph)
     _check_sizes(graph, file)
     return graph
 
 
 def _read_only(graph: Graph) -> list[OnnxNode]:
-    """The nodes without the names of outputs that nothing reads, the first excepted."""
-    read = {name for node in graph.nodes for name in node.inputs} | set(graph.outputs)
+    """The nodes without the names of outputs that nothing reads, the first excepted, and of empty parts of a Concat."""
+    nodes = [replace(node, inputs=_parts(graph, node)) if node.operator == "Concat" else node for node in graph.nodes]
+    read = {name for node in nodes for name in node.inputs} | set(graph.outputs)
     return [
         replace(node, outputs=(*node.outputs[:1], *(name if name in read else "" for name in node.outputs[1:])))
-        for node in graph.nodes
+        for node in nodes
     ]
+
+
+def _parts(graph: Graph, node: OnnxNode) -> tuple[str, ...]:
+    return tuple(name for name in node.inputs if 0 not in graph.shapes.get(name, ())) or node.inputs
 
 
 def _infer(onnx: Any, model: Any, graph: Graph) -> None:
@@ -140,6 +168,18 @@ def _infer(onnx: Any, model: Any, graph: Graph) -> None:
         nodes = graph.nodes
         del model.graph.node[:]
         model.graph.node.extend(kept)
+
+
+def _unshaped(onnx: Any, model: Any, graph: Graph) -> str:
+    """Why some shape is not known, as the package onnx says it; empty if all are, or if it does not say."""
+    if all(name in graph.shapes for node in graph.nodes for name in node.outputs if name):
+        return ""
+    try:
+        onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=True, data_prop=True)
+    except onnx.shape_inference.InferenceError as error:
+        lines = str(error).strip().splitlines() or [""]
+        return re.sub(r"^.*(Error\]|\):)\s*", "", lines[-1])[:200]
+    return ""
 
 
 def _note_shapes(onnx: Any, proto: Any, graph: Graph) -> None:
@@ -165,12 +205,12 @@ def _note_type(onnx: Any, graph: Graph, name: str, kind: int) -> None:
     graph.bits[name] = _BITS.get(words, 8 * dtype.itemsize)
 
 
-def _bind(onnx: Any, proto: Any, sizes: dict[str, int], file: str) -> tuple[str, ...]:
+def _bind(onnx: Any, proto: Any, sizes: dict[str, int], file: str, wording: Wording) -> tuple[str, ...]:
     """Give every open axis of the inputs its size; the names of the inputs that no initializer gives."""
     given = {tensor.name for tensor in proto.initializer} | {t.values.name for t in proto.sparse_initializer}
     inputs = [value for value in proto.input if value.name not in given]
-    used: set[str] = set()
-    wrong: list[SpecError] = []
+    axes: dict[str, list[str]] = {}
+    stated: dict[str, int] = {}
     for value in inputs:
         if not value.type.HasField("tensor_type"):
             raise SpecError(f"input {value.name!r:.80} is a {value.type.WhichOneof('value')}, not a tensor", file=file)
@@ -178,25 +218,37 @@ def _bind(onnx: Any, proto: Any, sizes: dict[str, int], file: str) -> tuple[str,
             if dim.HasField("dim_value") and dim.dim_value > 0:
                 continue
             axis = dim.dim_param or f"{value.name}.{i}"
-            used.add(axis)
+            axes.setdefault(axis, []).append(value.name)
+            if dim.HasField("dim_value"):
+                stated[axis] = dim.dim_value
             if axis in sizes:
                 dim.dim_value = sizes[axis]
-                continue
-            example = f"{Path(file).name}:{axis}=1"
-            wrong.append(
-                SpecError(f"axis {axis!r:.80} of input {value.name!r:.80} has no size; write {example:.120}", file=file)
-            )
-    for axis in sizes:
-        if axis not in used:
-            known = f"open are {', '.join(sorted(used))}" if used else "none is open"
-            wrong.append(SpecError(f"no axis {axis!r:.80}; {known:.300}", file=file, suggestion=nearest(axis, used)))
+    wrong = [
+        _unsized(axis, names, stated.get(axis), file, wording) for axis, names in axes.items() if axis not in sizes
+    ]
+    wrong += [_unknown_axis(axis, axes, file, wording) for axis in sizes if axis not in axes]
     if wrong:
-        raise combined(list({str(error): error for error in wrong}.values()))
+        raise combined(wrong)
     for value in (*proto.value_info, *proto.output):  # their names of open axes mean nothing any more
         for dim in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
             if dim.dim_param:
                 dim.ClearField("dim_param")
     return tuple(value.name for value in inputs)
+
+
+def _unsized(axis: str, inputs: Sequence[str], stated: int | None, file: str, wording: Wording) -> SpecError:
+    first, *others = dict.fromkeys(inputs)
+    more = f" and {len(others)} more" if others else ""
+    has = "no size" if stated is None else f"a size of {stated} in the file"
+    example = wording.axis(axis, file)
+    return SpecError(f"axis {axis!r:.80} of input {first!r:.80}{more} has {has}; write {example:.120}", file=file)
+
+
+def _unknown_axis(axis: str, axes: Mapping[str, object], file: str, wording: Wording) -> SpecError:
+    if axis in OPTIONS and wording.elsewhere:
+        return SpecError(f"{axis!r} is no axis, but {wording.elsewhere.format(file=Path(file).name)}", file=file)
+    known = f"open are {', '.join(sorted(axes))}" if axes else "none is open"
+    return SpecError(f"no axis {axis!r:.80}; {known:.300}", file=file, suggestion=nearest(axis, axes))
 
 
 def _strip(onnx: Any, proto: Any, kept: int) -> dict[str, Any]:
@@ -226,6 +278,8 @@ def _values(onnx: Any, tensor: Any, kept: int) -> Any:
     for dim in tensor.dims:
         if dim < 0:
             raise SpecError(f"tensor {tensor.name!r:.80} has a size of {dim}")
+    if prod(tensor.dims) > MAX_VALUES:
+        raise SpecError(f"tensor {tensor.name!r:.80} has more than 2**40 values")
     if prod(tensor.dims) > kept or tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
         return None
     return onnx.numpy_helper.to_array(tensor)

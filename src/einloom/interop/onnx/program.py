@@ -111,7 +111,7 @@ class GraphProgram:
     outputs: list[Stored] = field(default_factory=list)
     fates: list[Fate] = field(default_factory=list)
     nodes: dict[str, int] = field(default_factory=dict)
-    """Nodes by what became of them: constant, control, view, arithmetic, cut, boundary."""
+    """Nodes by what became of them: constant, control, view, arithmetic, cut, boundary, unused."""
     results: dict[str, View] = field(default_factory=dict)
     """The graph's outputs by name, as views of what is stored."""
 

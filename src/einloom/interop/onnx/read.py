@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
+from typing import TypeGuard
 
 import numpy as np
 
 from ...dataclass import dataclass
-from ...errors import SpecError, nearest
+from ...errors import SpecError, nearest, unknown
 from ...workload.einsum import Workload
-from .check import NumbersChecked, compare, interpret
-from .emit import Emission
-from .graph import Array, Graph
-from .load import load
+from .check import NumbersChecked, compare, interpret, limit
+from .emit import MAX_BITS, Emission
+from .graph import FUNCTION, Array, Graph, Wording
+from .load import MAX_VALUES, load
+from .multiplications import counted
 from .program import GraphProgram
 from .simplify import simplify
 from .walk import program
 
 WARNED = 0.05
+WIDTHS = ("weights", "default")
 ValuesOf = Callable[[Mapping[str, Array] | None, int], dict[str, Array]]
-PRODUCTS = ("MatMul", "Gemm", "Conv", "Einsum")
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,20 @@ class ImportedModel:
     @cached_property
     def multiplications(self) -> tuple[int, int]:
         """Those of the graph's products, counted from its shapes alone, and those of the cascade's."""
-        return sum(counted(self.graph)), sum(step.multiplications for step in self.program.steps)
+        return counted(self.graph)[0], sum(step.multiplications for step in self.program.steps)
+
+    @property
+    def uncounted(self) -> tuple[str, ...]:
+        """The graph's operators whose multiplications cannot be counted."""
+        return counted(self.graph)[1]
 
     def report(self) -> str:
         """What the import did, for people."""
         nodes = ", ".join(f"{count:,} {fate}" for fate, count in self.program.nodes.items() if count)
         whole, mapped = self.multiplications
         share = f": {mapped / whole:.4g} of the graph's" if whole else ""
+        if uncounted := self.uncounted:
+            share = f"; those of {', '.join(uncounted)} in the graph cannot be counted"
         different = len({self.workload.form(name) for name in self.workload.names})
         lines = [
             f"{Path(self.file).name}: {sum(self.program.nodes.values()):,} nodes: {nodes}",
@@ -98,9 +107,13 @@ class ImportedModel:
         values = self.values_of(inputs, seed)
         try:
             with np.errstate(all="ignore"):
-                return compare(self.program, interpret(self.program, values), values)
+                found = compare(self.program, interpret(self.program, values), values)
         except MemoryError as error:
             raise SpecError(f"too large to be checked: {error}", file=self.file) from None
+        computed = [name for node in self.graph.nodes for name in node.outputs if name in self.graph.types]
+        rounded = [node.outputs[0] for node in self.graph.nodes if node.operator == "QuantizeLinear"]
+        steps = [2.0 ** (1 - self.graph.bits[name]) for name in rounded if name in self.graph.bits]
+        return replace(found, limit=limit((self.graph.types[name] for name in computed), steps))
 
 
 def from_onnx(
@@ -108,21 +121,37 @@ def from_onnx(
     sizes: Mapping[str, int] | None = None,
     bits: int | Mapping[str, int] | None = None,
     operands: int | None = None,
-    boundary: frozenset[str] = frozenset(),
+    boundary: str | Iterable[str] = (),
 ) -> ImportedModel:
     """The network of a file. sizes: of open axes. bits: of all values, or ``{"weights": 4, "default": 16}``.
 
     operands: at most so many of one Einsum. boundary: names of nodes to cut at. Raises SpecError for what is no ONNX
     file, and for every node that has no Einsum.
     """
-    graph = load(path, sizes)
+    return read_onnx(path, sizes, bits, operands, boundary, FUNCTION)
+
+
+def read_onnx(
+    path: str | Path,
+    sizes: Mapping[str, int] | None,
+    bits: int | Mapping[str, int] | None,
+    operands: int | None,
+    boundary: str | Iterable[str],
+    wording: Wording,
+) -> ImportedModel:
+    """As `from_onnx`. wording: of errors that say what to give."""
+    for axis, size in (sizes or {}).items():
+        if not whole_number(size, MAX_VALUES):
+            raise SpecError(f"axis {axis!r:.80}: {size!r:.40} is not a whole number from 1 to 2**40", file=str(path))
+    opaque = frozenset((boundary,) if isinstance(boundary, str) else boundary)
+    graph = load(path, sizes, wording=wording, opaque=opaque)
 
     def values(inputs: Mapping[str, Array] | None, seed: int) -> dict[str, Array]:
         from .reference import values_of
 
         return values_of(str(path), graph, inputs, seed)
 
-    return imported_model(graph, values, bits, operands, boundary)
+    return imported_model(graph, values, bits, operands, opaque)
 
 
 def imported_model(
@@ -130,46 +159,53 @@ def imported_model(
     values_of: ValuesOf,
     bits: int | Mapping[str, int] | None = None,
     operands: int | None = None,
-    boundary: frozenset[str] = frozenset(),
+    boundary: str | Iterable[str] = (),
 ) -> ImportedModel:
     """As `from_onnx`, of a graph that is loaded; values_of runs it."""
-    names = {node.name for node in graph.nodes}
-    for name in boundary:
-        if name not in names:
-            raise SpecError(f"no node is called {name!r:.120}", file=graph.file, suggestion=nearest(name, names))
-    found = program(graph, boundary)
-    if graph.folded:
-        found.nodes = {"constant": graph.folded, **found.nodes}
-    assert sum(found.nodes.values()) == len(graph.nodes) + graph.folded
+    widths = _widths(bits, graph.file)
+    if operands is not None and not whole_number(operands, MAX_VALUES):
+        raise SpecError(f"operands: {operands!r:.40} is not a whole number from 1 on", file=graph.file)
+    opaque = _nodes(boundary, graph)
+    graph.drop_unused()
+    found = program(graph, opaque)
+    found.nodes = {"constant": graph.folded, **found.nodes, "unused": graph.unused}
+    assert sum(found.nodes.values()) == len(graph.nodes) + graph.folded + graph.unused
     simplify(found, operands)
     found.alive()
     absorbed = Counter(
         label for step in found.steps for label in (step.labels[1:] if step.meaning is None else step.labels[:-1])
     )
     emission = Emission(found)
-    workload = emission.workload(graph, bits, absorbed)
+    workload = emission.workload(graph, widths, absorbed)
     return ImportedModel(workload, graph, found, dict(absorbed), tuple(emission.copies), values_of)
 
 
-def counted(graph: Graph) -> list[int]:
-    """Multiplications of every product, from the shapes that the file says."""
-    found = []
-    for node in graph.nodes:
-        names = (node.outputs[0], *node.inputs)
-        if node.operator not in PRODUCTS or any(name not in graph.shapes for name in names if name):
-            continue
-        out, first = graph.shapes[node.outputs[0]], graph.shapes[node.inputs[0]]
-        match node.operator:
-            case "MatMul":
-                found.append(prod(out) * first[-1])
-            case "Gemm":
-                found.append(prod(out) * first[0 if node.get("transA", 0) else 1])
-            case "Conv":
-                found.append(prod(out) * prod(graph.shapes[node.inputs[1]][1:]))
-            case _:
-                sizes: dict[str, int] = {}
-                terms = node.get("equation", "").replace(" ", "").partition("->")[0].split(",")
-                for term, name in zip(terms, node.inputs, strict=False):
-                    sizes.update(zip(term, graph.shapes[name], strict=False))
-                found.append(prod(sizes.values()) if len(terms) > 1 and "..." not in terms[0] else 0)
+def whole_number(value: object, most: int) -> TypeGuard[int]:
+    """True for an integer from 1 to `most`, NumPy's included."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and 1 <= int(value) <= most
+
+
+def _widths(bits: object, file: str) -> Mapping[str, int]:
+    """Bits of ``weights`` and ``default``, as far as they are given. Raises SpecError for what is no number of bits."""
+    if bits is None:
+        return {}
+    table = bits if isinstance(bits, Mapping) else {"default": bits}
+    found: dict[str, int] = {}
+    for key, value in table.items():
+        if key not in WIDTHS:
+            raise unknown("kind of values for bits", str(key), WIDTHS).at(file)
+        if not whole_number(value, MAX_BITS):
+            raise SpecError(f"bits: {value!r:.40} is not a whole number from 1 to {MAX_BITS}", file=file)
+        found[key] = int(value)
     return found
+
+
+def _nodes(boundary: str | Iterable[str], graph: Graph) -> frozenset[str]:
+    """Names of nodes, one or several. Raises SpecError for one that the graph does not have."""
+    names = {node.name for node in graph.nodes}
+    asked = frozenset((boundary,) if isinstance(boundary, str) else boundary)
+    for name in asked:
+        if name not in names:
+            close = nearest(str(name), names)
+            raise SpecError(f"no node is called {name!r:.120}", file=graph.file, suggestion=close)
+    return asked

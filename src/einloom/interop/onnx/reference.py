@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...errors import SpecError
 from ...reading.plugins import MISTAKES
+from .expand import DOMAINS, expanded
 from .graph import Array, Graph
 from .load import file_bytes, library
 
@@ -21,22 +24,65 @@ def values_of(file: str, graph: Graph, inputs: Mapping[str, Array] | None, seed:
     model.ParseFromString(file_bytes(file))
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
-    for tensor in model.graph.initializer:
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
-            raise SpecError(f"{tensor.name!r:.80} stands in another file: there are no numbers to check", file=file)
+    load_external(onnx, model.graph.initializer, file)
+    _bind(model.graph, graph)
+    model = expanded(onnx, model)
     given = dict(inputs or {}) or random_inputs(graph, seed)
-    found = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
-    for name, value in graph.constants.items():
-        if value is not None:
-            found[name] = value
     failures: tuple[type[Exception], ...] = (*MISTAKES, *_failures())
     try:
+        found = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+        found |= {name: value for name, value in graph.constants.items() if value is not None}
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             found.update(_run(onnx, model, graph, given))
     except failures as error:
         raise SpecError(f"the model cannot be run: {error!s:.200}", file=file) from None
     return {**found, **given}
+
+
+def _bind(proto: Any, graph: Graph) -> None:
+    """Give open axes of the inputs the sizes that the graph has."""
+    for value in proto.input:
+        if value.name in graph.inputs:
+            for dim, size in zip(value.type.tensor_type.shape.dim, graph.shapes[value.name], strict=True):
+                dim.dim_value = size
+
+
+def load_external(onnx: Any, tensors: Iterable[Any], file: str) -> None:
+    """Put the values of tensors that stand in other files into them.
+
+    Reads regular files in the folder of the model or below it, of at most 2 GB each. Raises SpecError for any other.
+    """
+    folder = Path(file).resolve().parent
+    read: dict[Path, bytes] = {}
+    for tensor in tensors:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
+            continue
+        said = {entry.key: entry.value for entry in tensor.external_data}
+        location = said.get("location", "")
+        start, length = (_position(said.get(key, "0"), tensor.name, file) for key in ("offset", "length"))
+        path = Path(folder, location).resolve() if location and "\0" not in location else folder
+        if path == folder or not path.is_relative_to(folder):
+            where = f"{location!r:.120}, which is no file in the folder of the model"
+            raise SpecError(f"{tensor.name!r:.80} stands in {where}: there are no numbers to check", file=file)
+        if path not in read:
+            read[path] = file_bytes(path)
+        end = start + length if "length" in said else len(read[path])
+        if not start <= end <= len(read[path]):
+            has = f"{Path(location).name!r:.120} has {len(read[path]):,} bytes"
+            raise SpecError(f"{has}, and {tensor.name!r:.80} stands there from {start:,} to {end:,}", file=file)
+        tensor.raw_data = read[path][start:end]
+        tensor.data_location = onnx.TensorProto.DEFAULT
+        del tensor.external_data[:]
+
+
+def _position(text: str, name: str, file: str) -> int:
+    """A number of bytes. Raises SpecError."""
+    if not re.fullmatch(r"[0-9]{1,13}", text):
+        raise SpecError(
+            f"{name!r:.80} stands in another file from {text!r:.40}, which is no number of bytes", file=file
+        )
+    return int(text)
 
 
 def random_inputs(graph: Graph, seed: int) -> dict[str, Array]:
@@ -59,7 +105,7 @@ def _run(onnx: Any, model: Any, graph: Graph, given: Mapping[str, Array]) -> dic
     except ImportError:
         from onnx.reference import ReferenceEvaluator
 
-        found = ReferenceEvaluator(model, new_ops=[_lrn()]).run(None, dict(given), intermediate=True)
+        found = ReferenceEvaluator(model, new_ops=operators(model)).run(None, dict(given), intermediate=True)
         return {name: np.asarray(found[name]) for name in names if isinstance(found.get(name), np.ndarray | np.generic)}
     known = {output.name for output in model.graph.output}
     for name in names:
@@ -71,6 +117,12 @@ def _run(onnx: Any, model: Any, graph: Graph, given: Mapping[str, Array]) -> dic
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     outputs = [output.name for output in session.get_outputs()]
     return dict(zip(outputs, session.run(None, dict(given)), strict=True))
+
+
+def operators(model: Any) -> list[Any]:
+    """Operators that the package onnx does not run, or runs wrongly."""
+    old = any(opset.version < 19 for opset in model.opset_import if opset.domain in DOMAINS)
+    return [_lrn(), *(_quantisation() if old else ())]
 
 
 def _lrn() -> Any:
@@ -85,6 +137,28 @@ def _lrn() -> Any:
             return ((x / (bias + alpha / size * squares) ** beta).astype(x.dtype),)
 
     return LRN
+
+
+def _quantisation() -> list[Any]:
+    """QuantizeLinear and DequantizeLinear of before opset 19, which the package onnx does not run."""
+    from onnx.reference.op_run import OpRun
+
+    def along(values: Array, x: Array, axis: int) -> Array:
+        return values.reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)]) if values.size > 1 else values
+
+    class QuantizeLinear(OpRun):  # type: ignore[misc]
+        def _run(self, x: Array, scale: Array, zero: Array | None = None, axis: int = 1, **_: Any) -> tuple[Array]:
+            zeros = np.zeros_like(scale, np.uint8) if zero is None else zero
+            about = np.iinfo(zeros.dtype)
+            found = np.rint(x / along(scale, x, axis)) + along(zeros.astype(np.int32), x, axis)
+            return (np.clip(found, about.min, about.max).astype(zeros.dtype),)
+
+    class DequantizeLinear(OpRun):  # type: ignore[misc]
+        def _run(self, x: Array, scale: Array, zero: Array | None = None, axis: int = 1, **_: Any) -> tuple[Array]:
+            shifted = x.astype(np.int64) - (0 if zero is None else along(zero.astype(np.int64), x, axis))
+            return ((shifted * along(scale, x, axis)).astype(scale.dtype),)
+
+    return [QuantizeLinear, DequantizeLinear]
 
 
 def _failures() -> tuple[type[Exception], ...]:

@@ -63,8 +63,9 @@ class _Walk:
                 self._cut(node, str(reason), isinstance(reason, Boundary))
                 continue
             except Refused as reason:
-                out = f"import one side of it, or cut there with {self.graph.cut_words.format(node.name)}"
-                wrong.append(SpecError(f"{node} {reason}; {out}", file=self.graph.file))
+                cut = self.graph.wording.boundary(node.name, self.graph.file)
+                words = f"{node} {reason}; import one side of it, or cut there with {cut}"
+                wrong.append(SpecError(words, file=self.graph.file))
                 if any(name and name not in self.graph.shapes for name in node.outputs):
                     break
                 del self.program.steps[before:]
@@ -89,7 +90,8 @@ class _Walk:
             if name and 0 in self.graph.shapes.get(name, ()):
                 raise Refused(f"has the empty tensor {name!r:.80}")
             if name and name not in self.graph.shapes and name not in self.graph.constants:
-                raise Refused(f"has {name!r:.80}, whose shape is not known")
+                why = f" ({self.graph.unshaped})" if self.graph.unshaped else ""
+                raise Refused(f"has {name!r:.80}, whose shape is not known{why}")
 
     def _cut(self, node: OnnxNode, reason: str, boundary: bool = False) -> None:
         """Hand over through the outermost memory: what the node reads is an output, what it yields an input."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..onnx.check import precision
 from .calls import SILENT, AtenCall, base_name
 
 Write = Callable[[AtenCall], None]
@@ -297,7 +298,7 @@ def _layer_norm(c: AtenCall) -> None:
 def _rms_norm(c: AtenCall) -> None:
     epsilon = c.get("eps")
     if epsilon is None:
-        epsilon = np.finfo(c.graph.types[c.names[0]]).eps
+        epsilon = precision(c.graph.types[c.names[0]])
     rest = [name for name in (c.tensor("weight"),) if name]
     axis = -len(c.ints("normalized_shape"))
     c.add("RMSNormalization", c.tensor("input"), *rest, axis=axis, epsilon=float(epsilon))

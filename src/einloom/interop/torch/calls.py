@@ -42,7 +42,6 @@ class AtenGraph:
     def __init__(self, torch: Any, program: Any, name: str) -> None:
         self.torch, self.program = torch, program
         self.graph = Graph(name, [], (), (), file=name, source=f"{name}, torch {torch.__version__}")
-        self.graph.cut_words = "boundary={{{!r}}}"
         self.values: dict[Any, Any] = {}
         self.data: dict[Any, Any] = {}
         self.parameters: dict[Any, str] = {}

@@ -19,7 +19,7 @@ def from_torch(
     kwargs: Mapping[str, Any] | None = None,
     bits: int | Mapping[str, int] | None = None,
     operands: int | None = None,
-    boundary: Iterable[str] = (),
+    boundary: str | Iterable[str] = (),
 ) -> ImportedModel:
     """The network of an `nn.Module` in evaluation mode, called with example inputs; of these only shapes count.
 
@@ -34,4 +34,4 @@ def from_torch(
     program = exported(module, args, kwargs, name)
     graph = AtenGraph(torch, program, name)
     made = graph.run(write)
-    return imported_model(made, partial(values_of, graph), bits, operands, frozenset(boundary))
+    return imported_model(made, partial(values_of, graph), bits, operands, boundary)

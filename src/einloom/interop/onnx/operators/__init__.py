@@ -9,18 +9,20 @@ from ....errors import nearest
 from ..graph import OnnxNode
 from ..lower import Cut, Lowering, Refused
 from ..ranks import View
-from . import elementwise, products, reductions, views
+from . import elementwise, products, quantisation, reductions, views
 
 Lower = Callable[[Lowering, OnnxNode], View | None]
 """What the node's first value is; None if the function has put all of its values."""
 TABLE: Mapping[str, Lower] = MappingProxyType(
-    {**views.TABLE, **elementwise.TABLE, **products.TABLE, **reductions.TABLE}
+    {**views.TABLE, **elementwise.TABLE, **products.TABLE, **reductions.TABLE, **quantisation.TABLE}
 )
 CUT = frozenset(
     "Upsample ScatterND ScatterElements Scatter GatherElements GatherND CumSum ConvTranspose Col2Im "
     "GridSample AffineGrid RoiAlign MaxRoiPool MaxUnpool ReduceProd DeformConv ReverseSequence".split()
 )
 """Operators that move or mix values in a way that the notation has no words for yet."""
+MISSPELT = 0.8
+"""How alike the names of two operators are if one is taken for a mistyped other; names share many syllables."""
 MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 MALFORMED_WORDS = "has attributes, inputs or shapes that do not fit its operator"
 REFUSED = frozenset(
@@ -49,7 +51,7 @@ def known(node: OnnxNode) -> None:
     if node.operator in REFUSED:
         raise Refused("chooses by data, repeats or draws at random; it has no Einsum")
     if node.operator not in TABLE:
-        close = nearest(str(node.operator), TABLE)
+        close = nearest(str(node.operator), TABLE, MISSPELT)
         raise Refused("is an operator that einloom does not know" + (f"; is {close} meant?" if close else ""))
 
 

@@ -106,10 +106,10 @@ def _slice(p: Lowering, node: OnnxNode) -> View:
 def _split(p: Lowering, node: OnnxNode) -> None:
     view = p.view(node.inputs[0])
     dim = node.get("axis", 0) % len(view.dims)
-    start = 0
-    for name in node.outputs:
-        length = p.shape(name)[dim] if name else 0
+    start, even = 0, -(-view.shape[dim] // len(node.outputs))
+    for name, length in zip(node.outputs, _ints(p, node, 1, "split") or [even] * len(node.outputs), strict=True):
         if name:
+            length = p.shape(name)[dim]  # the last one of even parts may be shorter
             p.put(name, p.sliced(view, dim, start, 1, length))
         start += length
 
