@@ -16,6 +16,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from ...errors import Infeasible
+from ...mapspace.limits.data import Limits
 from ...problem import Budget, Problem
 from ...workload.einsum import Workload
 from ..method import Watcher
@@ -28,7 +29,7 @@ from .feasible import first_within
 from .few_choices import Few, among_few, crowd
 from .incumbent import Incumbent
 from .options import ExactOptions
-from .padded import clipped, grown, padded
+from .padded import clipped, grown, on_one_axis, padded
 from .segments.chain import SHORT
 from .stops import Enough, Stops, StopsOnly
 from .unfused import unfused
@@ -153,30 +154,42 @@ def _keep_perfect(search: Search, seconds: float, anew: bool) -> bool:
 
 def round_up(search: Search, until: float) -> None:
     """Mappings to start from where tiles need not divide: the best perfect tiles of ranks rounded up, cut off at the
-    ranks as they are. until: a moment of `time.monotonic` after which no further ranks are tried."""
-    problem, tried = search.problem, False
-    for wider in padded(problem.workload):
-        if tried and time.monotonic() > until:
+    ranks as they are. until: a moment of `time.monotonic` after which no further ranks are tried; each has its share of
+    what is left."""
+    problem, every = search.problem, list(padded(search.problem.workload))
+    for number, wider in enumerate(every):
+        now = time.monotonic()
+        if number and now > until:
             return
-        tried = True
         search.watcher.stage("ranks rounded up: " + ", ".join(f"{v}={n}" for v, n in grown(problem.workload, wider)))
-        larger = replace(problem, workload=wider, mapspace=replace(problem.mapspace, name="ffm"))
-        inner = search.within(larger, StopsOnly(search.watcher))
-        inner.stops.until = until
-        try:
-            inner.solve()
-        except (Infeasible, Enough):
-            pass
-        finally:
-            _keep_clipped(search.incumbent, inner.incumbent.best, wider)
+        share = (until - now) / (len(every) - number)
+        found = _rounded_up(search, wider, problem.mapspace.limits, now + share / 2)
+        if found is not None and not _keep_clipped(search.incumbent, found, wider):
+            apart = on_one_axis(found.mapping, wider, problem.workload, problem.machine)
+            limits = Limits.of((*problem.mapspace.limits.all, *apart))
+            if (other := _rounded_up(search, wider, limits, now + share)) is not None:
+                _keep_clipped(search.incumbent, other, wider)
 
 
-def _keep_clipped(incumbent: Incumbent, found: Solution | None, wider: Workload) -> None:
-    """Keep a mapping of a workload with ranks rounded up, if it is one of the problem's without what was added."""
+def _rounded_up(search: Search, wider: Workload, limits: Limits, until: float) -> Solution | None:
+    """The best perfect tiles of a workload with ranks rounded up, or the best so far at that moment; None if none."""
+    problem = search.problem
+    larger = replace(problem, workload=wider, mapspace=replace(problem.mapspace, name="ffm", limits=limits))
+    inner = search.within(larger, StopsOnly(search.watcher), draws=search.budget.seconds is not None)
+    inner.stops.until = until
+    with suppress(Infeasible, Enough, TooManyChoices):
+        return inner.solve()
+    return inner.drawing.best()
+
+
+def _keep_clipped(incumbent: Incumbent, found: Solution, wider: Workload) -> bool:
+    """Keep a mapping of a workload with ranks rounded up, if it is one of the problem's without what was added: then
+    True."""
     problem = incumbent.problem
-    mappings = () if found is None else (clipped(found.mapping, wider, problem.workload),)
-    for mapping in fitting(problem, mappings):
+    mappings = fitting(problem, (clipped(found.mapping, wider, problem.workload),))
+    for mapping in mappings:
         incumbent.found(incumbent.solution(mapping))
+    return bool(mappings)
 
 
 def first_unfused(search: Search, attempt: Attempt, dived: bool = False) -> None:

@@ -6,13 +6,16 @@ them with its loops run over the ranks as they are, so that last tiles are small
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Mapping as Table
 from dataclasses import replace
 from math import ceil, lcm
 
+from ...machine.levels import Machine
 from ...mapping.extents import tile_of
-from ...mapping.tree import Loop, Mapping, Nest, Node, Split, einsums_below
+from ...mapping.tree import Loop, Mapping, Nest, Node, Split, einsums_below, every_node
+from ...mapspace.limits.data import AxisLimit, Numbers
 from ...workload.einsum import Workload
 
 MULTIPLES = (2, 4, 8, 16, 32, 64, 128)
@@ -36,6 +39,20 @@ def padded(workload: Workload) -> Iterator[Workload]:
 def grown(workload: Workload, wider: Workload) -> Iterator[tuple[str, int]]:
     """The ranks that were rounded up, with their new sizes."""
     yield from ((v, n) for v, n in wider.sizes if n != workload.extents[v])
+
+
+def on_one_axis(mapping: Mapping, wider: Workload, workload: Workload, machine: Machine) -> tuple[AxisLimit, ...]:
+    """Limits that keep each rank which was rounded up on the axis that takes most of it in a mapping, if any does, and
+    off all others: below a spatial loop that cuts it unevenly no further one may (rule 2 of `ragged`)."""
+    spread: dict[str, Counter[str]] = {v: Counter() for v, _ in grown(workload, wider)}
+    for node in every_node(mapping.nest):
+        if isinstance(node, Loop) and node.axis is not None:
+            for _, v in node.binds:
+                if v in spread:
+                    spread[v][node.axis] = max(spread[v][node.axis], node.trips)
+    kept = {v: max(axes, key=lambda axis: (axes[axis], axis), default=None) for v, axes in spread.items()}
+    one = Numbers(values=(1,))
+    return tuple(AxisLimit(axis, one, (v,)) for v in spread for axis in machine.axes if axis != kept[v])
 
 
 def _ranks(workload: Workload) -> list[frozenset[str]]:
