@@ -25,7 +25,6 @@ from .genetic import Genetic
 from .points import Points, Valued
 from .states import StateMethod
 
-ENDLESS = 10**9  # points of a turn, which its seconds end
 LONGER = 1.5  # times as long is each round of turns
 LONGEST = 2.0  # seconds of a turn
 ELITE = 4  # states that turns begin from, at most
@@ -67,9 +66,9 @@ class Turns(FirstMappings):
 
     @cached_property
     def _turns(self) -> tuple[Turn, ...]:
-        anneal = Anneal(points=ENDLESS, rounds=1, hot=0.1), 0.5
-        programs = ((Dat(points=ENDLESS), 0.2),) if growth_left() > SOLVER else ()
-        return *programs, anneal, (Genetic(points=ENDLESS), 0.3), anneal
+        anneal = Anneal(rounds=1, hot=0.1), 0.5
+        programs = ((Dat(), 0.2),) if growth_left() > SOLVER else ()
+        return *programs, anneal, (Genetic(), 0.3), anneal
 
     def _visits(self) -> Iterator[None]:
         """Pieces as of the base until there is a mapping; then a turn is a piece."""
