@@ -19,6 +19,7 @@ from ...result.unmapped import Unmapped
 from ...workload.views import called
 from ..data.bars import sums
 from ..data.fusion import backings
+from ..data.rereads import read_for_each
 from ..data.use import idle
 from ..data.views import latency_rows
 from .limits import limits
@@ -146,7 +147,7 @@ def certificate_lines(result: Result) -> list[tuple[str, str]]:
         *([("ended", f"{result.ended.words}; this is the best so far")] if result.ended else []),
         *([("choices", choices(result.objective, certificate))] if certificate.alternatives else []),
         ("space", certificate.mapspace),
-        *([("note", note)] if note else []),
+        *(("note", one) for one in (note, read_for_each(result)) if one),
         ("found by", how),
     ]
 
