@@ -40,8 +40,9 @@ Turn = tuple[StateMethod, float]  # a method, and the seconds of its first turn
 class Turns(FirstMappings):
     """The first mapping at once, then the methods by turns: tiles by programs, annealing, a genetic search, annealing.
 
-    A problem gets turns if machine code is in the cache, energy, latency or traffic add over Einsums that are priced in
-    closed form, and there are no more than `LARGEST` of these; else what `exact` alone draws.
+    A problem gets turns if machine code is in the cache, energy, latency or traffic add over Einsums, and there are no
+    more than `LARGEST` of these; without a bound on seconds only if all are priced in closed form, too. Else it gets
+    what `exact` alone draws.
     seed: of all methods. seconds: from now, that the proof and these may take together, if they are bounded.
     """
 
@@ -98,10 +99,11 @@ class Turns(FirstMappings):
             self._take(method, min(LONGEST, seconds * longer), rng)
 
     def _able(self, points: Points) -> bool:
-        """True if turns are worth it; else the proof gets more of the seconds where a point costs a walk."""
+        """True if turns are worth it; else the proof gets more of the seconds where a point costs a walk. Within a
+        budget of seconds turns are worth it there, too: the proof may not end by then."""
         if not points.additive or points.facts.count > LARGEST or not self._loads:
             return False
-        if None in points.closed:
+        if None in points.closed and self._ends is None:
             self.early, self.hurried = WALKS, SELDOM
             return False
         return points.machine_code or points.load()
