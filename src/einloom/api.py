@@ -586,16 +586,20 @@ def run(
     return RanMapping(asked, tree, done, cost, tuple(differences))
 
 
-def verify(result: Result | str | Path, quick: bool = False) -> Verdict:
-    """Whether everything that a result (or result file) claims is true; `quick` does not solve again."""
-    return Verdict(tuple(checks(result, quick)))
+def verify(result: Result | str | Path, quick: bool = False, seconds: float | None = None) -> Verdict:
+    """Whether everything that a result (or result file) claims is true; `quick` does not solve again.
+
+    seconds: budget of wall time for solving again; where it ends first, a remark says what is not derived again.
+    """
+    return Verdict(tuple(checks(result, quick, Budget(seconds))))
 
 
-def checks(result: Result | str | Path, quick: bool = False) -> Iterator[Check]:
+def checks(result: Result | str | Path, quick: bool = False, budget: Budget | None = None) -> Iterator[Check]:
     """The checks of `verify`, each as soon as it is made."""
     from .certify import verify as verification
 
-    yield from verification.checks(result if isinstance(result, Result) else Result.read(result), quick)
+    read = result if isinstance(result, Result) else Result.read(result)
+    yield from verification.checks(read, quick, budget=budget)
 
 
 def explain(

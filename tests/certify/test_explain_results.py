@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +11,14 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
+from einloom.api import problem
 from einloom.cli import main
-from einloom.diagnose import Explanation, explain_problem, explain_result, parse_explanation
+from einloom.diagnose import Asker, Explanation, explain_problem, explain_result, parse_explanation
 from einloom.diagnose.alternatives import forced
 from einloom.diagnose.constraints import with_level
+from einloom.diagnose.feasibility import Unfinished
 from einloom.diagnose.sensitivity import larger, shares, wider
-from einloom.errors import SpecError
+from einloom.errors import Ended, SpecError
 from einloom.report.page import write_page
 from einloom.result.unmapped import Unmapped, read_answer
 from einloom.search.exact import Exact
@@ -285,3 +288,42 @@ def test_a_search_that_contradicts_the_definition_of_the_space_settles_nothing(m
     assert not part.complete
     assert not part.conflicts[0].minimal
     assert "not minimal" in str(part)
+
+
+def test_a_budget_that_ends_leaves_the_best_mapping_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether there is any mapping is not known in half of the budget; the rest finds one, with a bound."""
+    asked = problem("conv-chain", "tileflow-edge", "edp")
+    monkeypatch.setattr(Asker, "_any", late)
+    found = explain_problem(asked, seconds=1.5)
+    assert (found.status, found.complete, found.base) == ("mapped", False, None)
+    assert found.value is not None and found.shares and not found.gains
+    assert "not known to be an optimum; no mapping is below" in found.reason
+    assert "not finished: the budget of seconds ended [2]" in str(found)
+    assert re.search(r"\[2\] +optimum: unfinished; between \S+ and \S+ when the", str(found))
+    assert parse_explanation(found.to_json()) == found
+    unbounded = explain_problem(problem(CHAIN, BUFFER), seconds=None)
+    assert unbounded.status == "unfinished" and unbounded.left == "the budget of seconds ended [1]"
+
+
+def late(asker: Asker, problem: el.Problem) -> None:
+    """A question that takes its whole share of the budget."""
+    asker.ended = Ended.SECONDS
+    raise Unfinished(Ended.SECONDS.words)
+
+
+def test_more_choices_than_are_listed_are_searched_in_a_budget(
+    best: el.Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("einloom.diagnose.feasibility.MAX_SPREADS_SOLVED", 0)
+    plain = replace(best, certificate=None)
+    refused = explain_result(plain)
+    assert not refused.complete and refused.left == "not answered: [1]"
+    assert "not finished: not answered: [1]" in str(refused) and "too many to list" in str(refused)
+    found = explain_result(plain, seconds=60.0)
+    assert found.base == 1 and found.value == best.value
+
+
+def test_an_interruption_is_named(best: el.Result) -> None:
+    part = explain_result(best, watch=Impatient(1))
+    assert part.left is not None and part.left.startswith("the search was stopped")
+    assert "not finished: the search was stopped" in str(part)

@@ -276,7 +276,7 @@ def test_files_that_were_once_verified_without_a_word(name: str) -> None:
 def verdict_of(path: Path) -> tuple[bool, tuple[str, ...], tuple[str, ...]]:
     """As `verdict`, without a second solution."""
     try:
-        found = verify(Result.read(path), solver=lambda one: SecondSolution(one.value, "before"))
+        found = verify(Result.read(path), solver=lambda one, budget: SecondSolution(one.value, "before"))
     except el.SpecError as error:
         return False, (str(error),), ()
     return found.ok, found.reasons, found.remarks

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -304,3 +305,68 @@ def test_a_second_search_that_ended_early_proves_nothing() -> None:
         again._proven(early, "enumeration of all trees")
     whole = ask(method("exhaustive"), asked, Budget())
     assert again._proven(whole, "enumeration of all trees").value == whole.value <= early.value
+
+
+@cache
+def pair_behind_axes() -> Result:
+    """Two small products whose intermediate may be backed behind three axes: more tables than seconds can fill."""
+    workload = workload_from_data(
+        {
+            "schema": "workload/1",
+            "name": "pair",
+            "ranks": {"m": 64, "k": 64, "n": 64, "q": 64},
+            "bits": 8,
+            "einsums": ["T[m,n] = X[m,k] * W0[k,n]", "Y[m,q] = T[m,n] * W1[n,q]"],
+        }
+    )
+    axes = [{"axis": "row", "size": 16, "multicast": "input", "reduce": "nothing"}]
+    machine = machine_from_data(
+        {
+            "schema": "machine/1",
+            "name": "cores",
+            "levels": [
+                {"memory": "DRAM", "read_energy": 10, "write_energy": 10, "must": "~intermediate"},
+                {"memory": "L2", "size": 2**24, "read_energy": 0.8, "write_energy": 0.8, "read_throughput": 2048},
+                {"fanout": "cores", "axes": [{"axis": "core", "size": 4, "reduce": "nothing"}]},
+                {"memory": "L1", "size": 2**20, "read_energy": 0.2, "write_energy": 0.2, "must": "all"},
+                {"fanout": "array", "axes": [*axes, {"axis": "col", "size": 16, "multicast": "nothing"}]},
+                {"compute": "MAC", "throughput": 1e9, "energy": 0.15},
+            ],
+        }
+    )
+    return el.map(workload, machine, "edp")
+
+
+def again_of(found: el.Verdict) -> tuple[bool | None, str]:
+    return next((check.passed, check.detail) for check in found.checks if check.name == "again")
+
+
+def test_tables_that_take_too_long_leave_the_other_route(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = pair_behind_axes()
+    assert again._small(found.problem)
+    monkeypatch.setattr(again, "SMALL_SECONDS", 0.5)
+    verdict = el.verify(found, seconds=60)
+    assert again_of(verdict) == (True, "exact below the value, with every loop everywhere, finds nothing")
+
+
+def test_a_budget_that_ends_says_what_is_not_derived_again() -> None:
+    found = pair_behind_axes()
+    began = monotonic()
+    verdict = el.verify(found, seconds=0.1)
+    assert monotonic() - began < 30
+    assert again_of(verdict) == (None, "the optimum is not derived again: the budget of seconds ended")
+    assert verdict.ok and "again: the optimum is not derived again: the budget of seconds ended" in verdict.remarks
+    bounded = replace(found.certificate, guarantee=Guarantee.BOUNDED, bound=found.value * 0.9)
+    verdict = el.verify(replace(found, certificate=bounded), seconds=0.1)
+    assert again_of(verdict) == (None, "the bound is not derived again: the budget of seconds ended")
+    wrong = replace(found, certificate=replace(found.certificate, value=found.value * 0.9, bound=found.value * 0.9))
+    assert not el.verify(wrong, seconds=0.1).ok
+
+
+def test_the_bound_of_any_tiles_needs_seconds_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = el.map("matmul:m=2,n=2,k=2", "simple:glb_bits=16,dram_energy=10", relax="integer")
+    assert found.certificate is not None and found.certificate.integer is not None
+    checks = {check.name: check for check in el.verify(found, seconds=1e-9).checks}
+    assert checks["any tiles"].detail == "the bound is not derived again: the budget of seconds ended"
+    assert checks["any tiles"].passed is None
+    assert {c.name: c.passed for c in el.verify(found).checks}["any tiles"] is True

@@ -67,6 +67,12 @@ def test_map_writes_what_it_prints(tmp_path: Path) -> None:
     assert "verified" in run("verify", "--quick", path)
 
 
+def test_verify_with_a_budget_that_ends_notes_what_it_left_out(saved: Path) -> None:
+    output = run("verify", saved, "--budget-seconds", "1e-6")
+    assert "note  again         the optimum is not derived again: the budget of seconds ended" in output
+    assert "enumeration of all trees finds 1736" in run("verify", saved, "--budget-seconds", "60")
+
+
 def test_json_on_standard_output_is_all_there_is(tmp_path: Path) -> None:
     mapping = tmp_path / "m.txt"
     mapping.write_text(PLAIN, encoding="utf-8")

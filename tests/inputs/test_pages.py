@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from einloom.machine.files import AXIS, COMPUTE, FANOUT, LINK, MACHINE, MEMORY
-from einloom.reading.keys import Choice, Each, Either, Later, Number, Record, Shape, Table, Written
+from einloom.machine.files import AXIS, COMPUTE, FANOUT, LINK, MACHINE, MEMORY, TOLL, parse_machine
+from einloom.reading.keys import Choice, Each, Either, Key, Later, Number, Record, Shape, Table, Written
 from einloom.reading.keys import Plain as PlainShape
 from einloom.workload.build import build_workload
 from einloom.workload.files import EINSUM, WORKLOAD
@@ -16,7 +16,7 @@ from einloom.workload.selectors import KEYWORDS, select, selector
 from pages import DOCS, blocks, play, promised_exit, run, write_file
 
 PAGE = DOCS / "inputs.md"
-RECORDS = (WORKLOAD, EINSUM, MACHINE, MEMORY, LINK, FANOUT, AXIS, COMPUTE)
+RECORDS = (WORKLOAD, EINSUM, MACHINE, MEMORY, TOLL, LINK, FANOUT, AXIS, COMPUTE)
 
 
 def words(shape: Shape) -> str:
@@ -40,10 +40,21 @@ def words(shape: Shape) -> str:
             return " or ".join(dict.fromkeys(words(inner) for inner in shapes))
 
 
+def said(key: Key) -> str:
+    """The default of a key as a file says it."""
+    return str(key.default).lower() if isinstance(key.default, bool) else str(key.default)
+
+
+def meaning(key: Key) -> str:
+    if key.default is None:
+        return key.meaning
+    return f"{key.meaning}{' By' if key.meaning.endswith('?') else '; by'} default `{said(key)}`"
+
+
 def key_table(record: Record) -> str:
     """The table of a record's keys as the page shows it; keys in bold must be there."""
     rows = [
-        f"| {f'**`{key.name}`**' if key.required else f'`{key.name}`'} | {words(key.shape)} | {key.meaning} |"
+        f"| {f'**`{key.name}`**' if key.required else f'`{key.name}`'} | {words(key.shape)} | {meaning(key)} |"
         for key in record.keys
     ]
     return "\n".join(["| key | value | meaning |", "|---|---|---|", *rows])
@@ -52,6 +63,44 @@ def key_table(record: Record) -> str:
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.title)
 def test_the_tables_of_the_page(record: Record) -> None:
     assert key_table(record) in PAGE.read_text(encoding="utf-8"), key_table(record)
+
+
+MACHINE_FILE = """
+schema: machine/1
+name: small{machine}
+levels:
+  - {{memory: DRAM}}
+  - {{memory: SRAM{memory}}}
+  - {{toll: bus{toll}}}
+  - {{link: ring, axis: rows{link}}}
+  - fanout: array
+    axes: [{{axis: rows, size: 4{axis}}}]
+  - {{compute: MAC, kinds: [multiply]{compute}}}
+"""
+NOTHING_SAID = dict.fromkeys(("machine", "memory", "toll", "link", "axis", "compute"), "")
+DEFAULTS = [
+    (name, key.name, said(key))
+    for name, record in (
+        *(("machine", MACHINE), ("memory", MEMORY), ("toll", TOLL)),
+        *(("link", LINK), ("axis", AXIS), ("compute", COMPUTE)),
+    )
+    for key in record.keys
+    if key.default is not None
+]
+
+
+@pytest.mark.parametrize(("level", "key", "value"), DEFAULTS)
+def test_what_a_default_says_is_what_its_absence_means(level: str, key: str, value: str) -> None:
+    separator = f"\n{key}: " if level == "machine" else f", {key}: "
+    said = parse_machine(MACHINE_FILE.format(**{**NOTHING_SAID, level: f"{separator}{value}"}))
+    assert said == parse_machine(MACHINE_FILE.format(**NOTHING_SAID))
+
+
+def test_every_key_of_a_level_that_may_be_absent_has_its_default_in_words_or_as_a_value() -> None:
+    aside = {"source", "kind", "component", "widths", "description", "parameters"}
+    for record in (MEMORY, TOLL, LINK, FANOUT, AXIS, COMPUTE, MACHINE):
+        for key in record.keys:
+            assert key.required or key.name in aside or "by default" in meaning(key).lower(), (record.title, key.name)
 
 
 def sections() -> dict[str, str]:

@@ -285,6 +285,16 @@ def test_tables_are_read_as_they_stand() -> None:
     assert parse_machine(json.dumps(MACHINE)).axes["rows"].size == 32
 
 
+def test_a_schema_says_what_an_absent_key_means() -> None:
+    axis = json_schema("machine")["$defs"]["an-axis"]["properties"]  # type: ignore[index]
+    assert {name: axis[name].get("default") for name in ("multicast", "reduce", "use", "size")} == {
+        "multicast": "all",
+        "reduce": "all",
+        "use": "any",
+        "size": None,
+    }
+
+
 def test_the_verb() -> None:
     for kind in KINDS:
         done = CliRunner().invoke(main, ["schema", kind])

@@ -221,8 +221,9 @@ def test_what_a_turn_has_met_is_priced_at_its_end() -> None:
 def test_the_part_of_a_search_is_its_points_or_its_seconds_whichever_is_more() -> None:
     points = small()
     points.evaluator.budget, points.evaluator.evaluated = Budget(seconds=1000.0), 5
-    assert points.part(10) == 0.5 and 0 < points.part(10**9) < 0.1
+    assert points.part(10) == 0.5 and 0 < points.part(None) < 0.1
     points.evaluator.budget = Budget(steps=20)
+    assert points.part(None) == 0.25
     assert points.part(10) == 0.25
 
 

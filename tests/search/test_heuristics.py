@@ -11,7 +11,7 @@ import pytest
 
 import einloom as el
 from einloom.api import problem
-from einloom.errors import BudgetExhausted, Infeasible
+from einloom.errors import BudgetExhausted, Ended, Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.registry import space_for
 from einloom.mapspace.space import Mapspace
@@ -106,6 +106,29 @@ def test_options_are_checked_and_starts_are_kept() -> None:
     for options in ({"points": 0}, {"rounds": 0}, {"cold": "1"}):
         with pytest.raises(el.SpecError):
             el.map(*tiny, method="anneal", method_options=options)
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "auto"])
+def test_seconds_alone_are_used_up_and_points_are_a_limit_where_they_are_asked_for(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seconds went unused after the points that a method has without any budget."""
+    maker = type(method(name))
+    monkeypatch.setattr(maker, "usual", 10)
+
+    def ended(options: dict[str, object], seconds: float | None) -> Ended | None:
+        tiny = ("matmuls:n=2,m=16,kn=16", "simple:glb_bits=2048")
+        return el.map(*tiny, method=name, method_options=options, seconds=seconds).ended
+
+    quick = QUICK.get(name, {})
+    assert ended(quick, 0.4) is Ended.SECONDS
+    assert ended(quick, None) is None
+    assert ended({**quick, "points": "10"}, 60.0) is None
+
+
+def test_points_are_an_integer() -> None:
+    with pytest.raises(el.SpecError, match="option points: 'many' is not an integer"):
+        el.map("matmul:m=2,n=2,k=2", "simple", method="anneal", method_options={"points": "many"})
 
 
 @pytest.mark.parametrize("value", [-0.25, 1.5])

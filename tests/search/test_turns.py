@@ -87,6 +87,19 @@ def test_where_a_point_costs_a_walk_of_windows_the_proof_has_nearly_all_seconds(
         assert ((turns.early, turns.hurried) == (WALKS, SELDOM)) == walks
 
 
+def test_where_a_point_costs_a_walk_of_windows_there_are_turns_within_seconds() -> None:
+    """The proof may not end by then, and drawing alone prices a handful of points."""
+    strided = build_workload("strided", ["O[2*p+q,m] = I[p+r,q] * W[r,m]"], {"p": 4, "q": 2, "r": 2, "m": 4}, bits=8)
+    turns = Turns(problem(strided, "two-level", "energy"), Recorder(), True, seconds=60.0)
+    while turns.best is None:
+        turns.work(0.0)
+    before = turns.counts["evaluated"]
+    for _ in range(3):
+        turns.work(0.0)
+    assert turns.counts["evaluated"] > before + 20
+    assert (turns.early, turns.hurried) != (WALKS, SELDOM)
+
+
 def test_turns_go_on_near_a_known_mapping() -> None:
     asked = problem("matmuls:n=3,m=16,kn=16", "simple:glb_bits=2048", "energy")
     first, turns = FirstMappings(asked, Watcher()), Turns(asked, Recorder(), True)

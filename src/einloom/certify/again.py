@@ -1,14 +1,17 @@
 """The second solution: the optimum of a result's problem by a route that does not share the pruning under test.
 
-Tiny problems are enumerated. Small ones are solved by `exact` without any rule but dominance. The others are asked "is
-anything better than this?": one pass of `exact` below the value of the result (below its bound, if it claims no more
-than a bound), without the rules that leave out loops, or in `ragged` with one of them that is checked on the way; no
-limit in it comes from what the search itself has found. Where there is nothing the value is the optimum, for its
-mapping is legal and priced again by other checks.
+Tiny problems are enumerated. Small ones are solved by `exact` without any rule but dominance. The others, and those
+that take longer than some seconds so, are asked "is anything better than this?": one pass of `exact` below the value of
+the result (below its bound, if it claims no more than a bound), without the rules that leave out loops, or in `ragged`
+with one of them that is checked on the way; no limit in it comes from what the search itself has found. Where there is
+nothing the value is the optimum, for its mapping is legal and priced again by other checks.
 """
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -17,14 +20,16 @@ from ..errors import BudgetExhausted, Infeasible
 from ..problem import Budget, Guarantee, Problem
 from ..result import Result
 from ..search.door import ask
+from ..search.method import Watcher
 from ..search.registry import method
 
 if TYPE_CHECKING:
-    from ..search.exact import ExactOptions, Rules
+    from ..search.exact import Rules
 
 TINY_POINTS, TINY_EINSUMS, TINY_LEVELS, TINY_SECONDS = 16, 2, 4, 10.0
-SMALL_TILES, SMALL_EINSUMS, SMALL_INSTANCES = 1000, 8, 1 << 16
+SMALL_TILES, SMALL_EINSUMS, SMALL_INSTANCES, SMALL_SECONDS = 1000, 8, 1 << 16, 5.0  # of CPU time
 SLIDING_INSTANCES = 1 << 8  # of axes where windows slide: each way to use them has tables of its own
+HALF = 0.5  # of what is left of a budget, for a route that may not end; the last one has the rest
 BELOW = 1 - 3e-9
 """Of a value: what is below this is better, and not the same in other rounding."""
 
@@ -41,26 +46,48 @@ class SecondSolution:
     front: tuple[tuple[float, float], ...] = ()
 
 
-def solve_again(result: Result) -> SecondSolution:
-    """The optimum of the result's problem. Raises Infeasible, or BudgetExhausted if the solution is not proven."""
-    problem = result.problem
+class _CpuSeconds(Watcher):
+    """Stops a search after so many more seconds of CPU time, so that a busy machine takes the same route as an idle
+    one."""
+
+    def __init__(self, seconds: float) -> None:
+        self.until = time.process_time() + seconds
+
+    def stopped(self) -> bool:
+        return time.process_time() > self.until
+
+
+def solve_again(result: Result, budget: Budget | None = None) -> SecondSolution:
+    """The optimum of the result's problem, within a budget of seconds.
+
+    Raises Infeasible, or BudgetExhausted if the solution is not proven: with what `ended` it, if the budget did.
+    """
+    problem, budget, began = result.problem, budget or Budget(), time.monotonic()
+
+    def left(share: float = 1.0) -> Budget:
+        found = budget.after(time.monotonic() - began)
+        return found if found.seconds is None else replace(found, seconds=found.seconds * share)
+
     if problem.mapspace.name == "ragged" and result.method == "principles":
         return _ragged(result)
     if _tiny(problem):
-        try:
-            budget, route = Budget(seconds=TINY_SECONDS), "enumeration of all trees"
-            return _proven(ask(method("exhaustive"), problem, budget), route)
-        except BudgetExhausted:
-            pass
-    certificate = result.certificate
-    if not _small(problem) and problem.objective.name != "pareto":
-        if certificate is not None and certificate.guarantee is Guarantee.BOUNDED:
-            return _below(problem, certificate.bound, "exact below the bound,")
-        return _below(problem, result.value * BELOW, "exact below the value,")
-    from ..search.exact import Exact
+        with suppress(BudgetExhausted):
+            found = ask(method("exhaustive"), problem, left(HALF), _CpuSeconds(TINY_SECONDS))
+            return _proven(found, "enumeration of all trees")
+    from ..search.exact import Exact, ExactOptions, Rules
 
-    options, route = _unpruned(problem)
-    return _proven(Exact(options).search(problem), route)
+    if _small(problem):
+        options = ExactOptions(Rules(stationary=False, lowering=False, limits=False, settled=False), incumbent=False)
+        with suppress(BudgetExhausted):
+            found = Exact(options).search(problem, left(HALF), _CpuSeconds(SMALL_SECONDS))
+            return _proven(found, "exact, with dominance as its only pruning rule,")
+    if problem.objective.name == "pareto":
+        options = ExactOptions(Rules(stationary=False, lowering=False, settled=False))
+        return _proven(Exact(options).search(problem, left()), "exact, with every loop everywhere,")
+    certificate = result.certificate
+    if certificate is not None and certificate.guarantee is Guarantee.BOUNDED:
+        return _below(problem, certificate.bound, "exact below the bound,", left())
+    return _below(problem, result.value * BELOW, "exact below the value,", left())
 
 
 def below_integer(problem: Problem, bound: float) -> bool:
@@ -100,7 +127,7 @@ def below_rules(uneven: bool) -> Rules:
     return Rules(stationary=False, settled=False, lowering=uneven, checked=uneven, smaller=not uneven)
 
 
-def _below(problem: Problem, bound: float, route: str) -> SecondSolution:
+def _below(problem: Problem, bound: float, route: str, budget: Budget) -> SecondSolution:
     """The optimum if it is below `bound`, else nothing. The problem has a legal mapping: the one that is verified."""
     from ..search.exact import Exact, ExactOptions
 
@@ -108,7 +135,7 @@ def _below(problem: Problem, bound: float, route: str) -> SecondSolution:
     route += " loops that are left out priced," if uneven else " with every loop everywhere,"
     options = ExactOptions(below_rules(uneven), limit=bound, at_once=not uneven)
     try:
-        return _proven(Exact(options).search(problem), route)
+        return _proven(Exact(options).search(problem, budget), route)
     except Infeasible:
         return SecondSolution(None, route)
 
@@ -139,15 +166,5 @@ def _small(problem: Problem) -> bool:
 
 def _proven(again: Result, route: str) -> SecondSolution:
     if again.certificate is None or again.certificate.guarantee is not Guarantee.OPTIMAL:
-        raise BudgetExhausted(0.0 if again.certificate is None else again.certificate.bound)
+        raise BudgetExhausted(0.0 if again.certificate is None else again.certificate.bound, ended=again.ended)
     return SecondSolution(again.value, route, tuple((p.energy, p.latency) for p in again.front))
-
-
-def _unpruned(problem: Problem) -> tuple[ExactOptions, str]:
-    """The exact search with every pruning rule off that this problem can afford to miss."""
-    from ..search.exact import ExactOptions, Rules
-
-    if _small(problem):
-        rules = Rules(stationary=False, lowering=False, limits=False, settled=False)
-        return ExactOptions(rules, incumbent=False), "exact, with dominance as its only pruning rule,"
-    return ExactOptions(Rules(stationary=False, lowering=False, settled=False)), "exact, with every loop everywhere,"

@@ -8,6 +8,7 @@ What the file says of how it was found is not in the mapping, so it is only aske
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -16,10 +17,10 @@ from math import isclose, isfinite
 from ..cost.breakdown import Cost
 from ..cost.evaluate import evaluate, legality, views
 from ..cost.event import event_seconds
-from ..errors import BudgetExhausted, EinloomError, Infeasible, SpecError
+from ..errors import BudgetExhausted, EinloomError, Ended, Infeasible, SpecError
 from ..mapspace.registry import space_for
 from ..mapspace.space import FUSED_ONCE
-from ..problem import MODEL_VERSION, Certificate, Guarantee
+from ..problem import MODEL_VERSION, MOMENT, Budget, Certificate, Guarantee
 from ..result import Provenance, Result
 from .again import SecondSolution, below_integer, solve_again
 from .likeness import machine_likeness, title_likeness, workload_likeness
@@ -33,22 +34,25 @@ EARLIER = (
     "certified for fused loops that may cut a rank more than once, as answers said until 28 November 2026; they were "
     "searched where fused loops cut it once, and this is what is checked"
 )
-Solver = Callable[[Result], SecondSolution]
+Solver = Callable[[Result, Budget], SecondSolution]
 Points = tuple[tuple[float, float], ...]
 Table = list[tuple[tuple[object, ...], float]]
 
 
-def verify(result: Result, quick: bool = False, solver: Solver = solve_again) -> Verdict:
-    """Check every claim of `result`; `quick` leaves out the second solution.
+def verify(result: Result, quick: bool = False, solver: Solver = solve_again, budget: Budget | None = None) -> Verdict:
+    """Check every claim of `result`; `quick` leaves out the second solution, and so does the end of `budget`'s seconds.
 
     The later checks are made only if the earlier ones leave them a meaning: no price for an illegal mapping. Raises
     SpecError for a certificate under a latency rule other than ``einsum``: there is no second solution for it.
     """
-    return Verdict(tuple(checks(result, quick, solver)))
+    return Verdict(tuple(checks(result, quick, solver, budget)))
 
 
-def checks(result: Result, quick: bool = False, solver: Solver = solve_again) -> Iterator[Check]:
+def checks(
+    result: Result, quick: bool = False, solver: Solver = solve_again, budget: Budget | None = None
+) -> Iterator[Check]:
     """The checks of `verify`, each as soon as it is made. Raises as it does."""
+    budget, began = budget or Budget(), time.monotonic()
     if result.certificate is not None and result.latency_rule != "einsum":
         raise SpecError(
             f"a certificate under latency rule {result.latency_rule!r} cannot be verified: optima are proven under "
@@ -67,9 +71,10 @@ def checks(result: Result, quick: bool = False, solver: Solver = solve_again) ->
         if quick:
             yield Check("again", None, "not solved a second time")
         else:
-            yield _solved_again(result, result.certificate, solver)
+            yield _solved_again(result, result.certificate, solver, budget.after(time.monotonic() - began))
             if result.certificate.integer is not None:
-                yield _bounded_again(result, result.certificate.integer)
+                left = budget.after(time.monotonic() - began)
+                yield _bounded_again(result, result.certificate.integer, left)
 
 
 def _claims(result: Result) -> Iterator[Check]:
@@ -298,8 +303,10 @@ def _same_points(mine: Points, theirs: Points) -> bool:
     )
 
 
-def _bounded_again(result: Result, bound: float) -> Check:
-    """Look for something below the bound of any integer tiles, with every loop everywhere."""
+def _bounded_again(result: Result, bound: float, budget: Budget) -> Check:
+    """Look for something below the bound of any integer tiles, with every loop everywhere, if any seconds are left."""
+    if budget.seconds is not None and budget.seconds <= MOMENT:
+        return Check("any tiles", None, f"the bound is not derived again: {Ended.SECONDS.words}")
     try:
         below = below_integer(result.problem, bound)
     except SpecError as error:
@@ -308,15 +315,18 @@ def _bounded_again(result: Result, bound: float) -> Check:
     return Check("any tiles", not below, words)
 
 
-def _solved_again(result: Result, certificate: Certificate, solver: Solver) -> Check:
+def _solved_again(result: Result, certificate: Certificate, solver: Solver, budget: Budget) -> Check:
     """Solve the problem once more and compare with the certified bound, if it says anything."""
     if certificate.guarantee is not Guarantee.OPTIMAL and certificate.bound <= 0:
         return Check("again", None, "no bound is claimed, so nothing is solved a second time")
     try:
-        answer = solver(result)
+        answer = solver(result, budget)
     except Infeasible as error:
         return Check("again", False, f"the second solution finds no legal mapping at all: {error}")
     except BudgetExhausted as error:
+        if error.ended is Ended.SECONDS:
+            claim = "optimum" if certificate.guarantee is Guarantee.OPTIMAL else "bound"
+            return Check("again", None, f"the {claim} is not derived again: {error.ended.words}")
         return Check("again", False, f"the second solution was not finished: {error}")
     except SpecError as error:
         return Check("again", False, f"there is no second solution: {error.message}")

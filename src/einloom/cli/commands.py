@@ -274,15 +274,18 @@ def run_verb(
 @click.command("verify")
 @click.argument("result", metavar="RESULT.json")
 @click.option("--quick", is_flag=True, help="Do not solve the problem a second time.")
+@click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="Stop solving it then, and say so.")
 @output.json_option
 @guarded
-def verify_verb(result: str, quick: bool, json_path: str | None) -> None:
+def verify_verb(result: str, quick: bool, budget_seconds: float | None, json_path: str | None) -> None:
     """Check everything that a result file claims, and solve its problem again by another route."""
+    begun = stops.begun()
     output.refuse(json_path)
+    budget = Budget(budget_seconds).after(time.monotonic() - begun)
     found: list[Check] = []
     number = None
     try:
-        for check in verbs.checks(result, quick):
+        for check in verbs.checks(result, quick, budget):
             found.append(check)  # one by one: what is known stays
     except KeyboardInterrupt as stop:
         number = getattr(stop, "number", signal.SIGINT)

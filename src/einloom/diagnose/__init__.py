@@ -20,6 +20,8 @@ from .record import Conflict, Explanation, FusionAlternative, Gain, Relaxation
 from .relaxations import relaxations, valued
 from .sensitivity import gains, shares
 
+HALF = 0.5  # of a budget, for whether there is any mapping; the rest is for the best one where that is not known then
+
 __all__ = ["Explanation", "explain_problem", "explain_result", "parse_explanation", "read_explanation"]
 
 
@@ -35,13 +37,12 @@ def explain_problem(
     conflicts: list[Conflict] = []
     helpful: list[Relaxation] = []
     try:
-        first = asker.feasible(problem, "all constraints")
-        if first.feasible:
-            return _mapped(asker, problem, quick)
+        with asker.within(HALF):
+            first = asker.feasible(problem, "all constraints")
     except (Unfinished, Undecided):
-        ended = Ended.STOPPED if asker.watch.stopped() else Ended.SECONDS
-        reason = asker.runs[-1].detail if asker.runs else f"{ended.words} before anything was known"
-        return Explanation(problem, "unfinished", reason, tuple(asker.runs), False)
+        return _mapped(asker, problem, quick) if asker.timed else _unknown(asker, problem)
+    if first.feasible:
+        return _mapped(asker, problem, quick)
     blame = Blame(asker, problem, constraints(problem))
     blame.infeasible[blame.everything] = first.run
     complete = True
@@ -51,7 +52,14 @@ def explain_problem(
         complete = False
     complete = complete and all(run.outcome != "unfinished" for run in asker.runs)
     return Explanation(
-        problem, "infeasible", first.reason, tuple(asker.runs), complete, tuple(conflicts), tuple(helpful)
+        problem,
+        "infeasible",
+        first.reason,
+        tuple(asker.runs),
+        complete,
+        tuple(conflicts),
+        tuple(helpful),
+        left=None if complete else asker.left,
     )
 
 
@@ -75,11 +83,25 @@ def _explain(blame: Blame, quick: bool, conflicts: list[Conflict], helpful: list
         conflicts.append(blame.conflict(other))
 
 
+def _unknown(asker: Asker, problem: Problem) -> Explanation:
+    """That not even a mapping is known, and why."""
+    ended = asker.ended or Ended.SECONDS
+    reason = asker.runs[-1].detail if asker.runs else f"{ended.words} before anything was known"
+    return Explanation(problem, "unfinished", reason, tuple(asker.runs), False, left=asker.left)
+
+
 def _mapped(asker: Asker, problem: Problem, quick: bool) -> Explanation:
-    """What binds the optimum of a problem that turned out to have one."""
-    solved = asker.optimum(problem, "optimum")
+    """What binds the optimum of a problem; if that is not found in time, what the best mapping takes."""
+    try:
+        solved = asker.optimum(problem, "optimum", patient=True)
+    except (Unfinished, Undecided) as error:
+        if not isinstance(error, Unfinished) or error.best is None:
+            return _unknown(asker, problem)
+        return _of_result(asker, error.best, error.best.value, None, quick=True, complete=False)
     if isinstance(solved, Infeasible):
-        raise AssertionError(f"run 1 has a mapping, the search for the optimum has none: {solved}")
+        if asker.runs[0].outcome == "feasible":
+            raise AssertionError(f"run 1 has a mapping, the search for the optimum has none: {solved}")
+        return Explanation(problem, "infeasible", solved.witness, tuple(asker.runs), False, left=asker.left)
     return _of_result(asker, solved, solved.value, len(asker.runs), quick)
 
 
@@ -103,7 +125,7 @@ def explain_result(
     value, base = result.value, None
     if certificate is None or certificate.guarantee is not Guarantee.OPTIMAL:
         try:
-            solved = asker.optimum(result.problem, "optimum")
+            solved = asker.optimum(result.problem, "optimum", patient=True)
         except (Unfinished, Undecided):
             return _of_result(asker, result, result.value, None, quick=True, complete=False)
         if isinstance(solved, Infeasible):
@@ -138,6 +160,7 @@ def _of_result(
         gains=tuple(brought),
         alternatives=tuple(others),
         of=result.recorded_digest,
+        left=None if complete else asker.left,
     )
 
 
@@ -148,7 +171,9 @@ def _words(result: Result, value: float, base: int | None) -> str:
         proven = result.certificate is not None and result.certificate.guarantee is Guarantee.OPTIMAL
         gap = None if result.certificate is None else result.certificate.integer_gap
         near = "" if gap is None else f", within {gap:.3%} of any integer tiles"
-        return f"{found}, {'an optimum by its certificate' if proven else 'not known to be an optimum'}{near}"
+        bound = 0.0 if proven or result.certificate is None else result.certificate.bound
+        least = f"; no mapping is below {bound:.8g} {objective.unit}" if bound > 0 else ""
+        return f"{found}, {'an optimum by its certificate' if proven else 'not known to be an optimum'}{least}{near}"
     above = 0.0 if value == 0 else (result.value - value) / value
     return (
         f"{found}, {above:.3%} above the optimum {value:.8g} {objective.unit}" if above > 1e-9 else f"{found}, optimal"

@@ -32,10 +32,18 @@ UNDECIDED = "not known: too many spatial choices to list"
 MAX_STEPS = 5_000_000  # points evaluated for one question of feasibility
 MAX_SPREADS = 50_000  # spatial choices of one Einsum, likewise
 MAX_SPREADS_SOLVED = 2_000_000  # the same for an optimum
+MOST_NAMED = 5  # unanswered questions
 
 
 class Unfinished(Exception):
-    """The budget ended, or the watcher asked to stop, before a question was answered."""
+    """The budget ended, or the watcher asked to stop, before a question was answered.
+
+    best: the best mapping by then.
+    """
+
+    def __init__(self, words: str, best: Result | None = None) -> None:
+        super().__init__(words)
+        self.best = best
 
 
 class Undecided(Exception):
@@ -62,14 +70,43 @@ class Answer:
 class Asker:
     """Runs the exact search and keeps a record of every run. seconds: budget of wall time for all runs together.
 
-    unmapped: the Einsum that had no mapping by itself in the last infeasible run, if there was one.
+    unmapped: the Einsum that had no mapping by itself in the last infeasible run, if there was one. ended: what ended
+    the runs, if anything did. unanswered: the numbers of those that were left open for another reason.
     """
 
     def __init__(self, watch: Watcher, seconds: float | None = None) -> None:
         self.watch = watch
         self.runs: list[SearchRun] = []
         self.unmapped: str | None = None
+        self.ended: Ended | None = None
+        self.unanswered: list[int] = []
         self._end = None if seconds is None else time.monotonic() + seconds
+
+    @property
+    def timed(self) -> bool:
+        """True if there is a budget of seconds."""
+        return self._end is not None
+
+    @contextmanager
+    def within(self, share: float) -> Iterator[None]:
+        """A ``with`` block whose runs have this share of what is left of the budget."""
+        end, rest = self._end, self._rest()
+        self._end = None if end is None or rest is None else end - (1 - share) * rest
+        try:
+            yield
+        finally:
+            self._end = end
+
+    @property
+    def left(self) -> str | None:
+        """What left something open, in words: a budget, an interruption or questions that are not answered."""
+        cut = [run.number for run in self.runs if run.outcome == "unfinished" and run.number not in self.unanswered]
+        said = [] if self.ended is None else [self.ended.words + (f" [{cut[-1]}]" if cut else "")]
+        if self.unanswered:
+            named = ", ".join(f"[{number}]" for number in self.unanswered[:MOST_NAMED])
+            more = len(self.unanswered) - MOST_NAMED
+            said.append(f"not answered: {named}{f' and {more} more' if more > 0 else ''}")
+        return "; ".join(said) or None
 
     def feasible(self, problem: Problem, question: str) -> Answer:
         """Whether `problem` has a legal mapping. Raises Unfinished, Undecided."""
@@ -89,21 +126,28 @@ class Asker:
         """Add to the record of a run."""
         self.runs[number - 1] = replace(self.runs[number - 1], detail=words)
 
-    def optimum(self, problem: Problem, question: str) -> Result | Infeasible:
-        """The optimum of `problem`, or why it has none. Raises Unfinished, also if only a bound is known, Undecided."""
+    def optimum(self, problem: Problem, question: str, patient: bool = False) -> Result | Infeasible:
+        """The optimum of `problem`, or why it has none. Raises Unfinished, also if only a bound is known, Undecided.
+
+        patient: the rest of a budget is spent on it, however many spatial choices there are.
+        """
         with self._run(question) as note:
-            _listable(problem, MAX_SPREADS_SOLVED)
+            if not (patient and self.timed):
+                _listable(problem, MAX_SPREADS_SOLVED)
             try:
                 found = Exact().search(problem, Budget(seconds=self._rest()), StopsOnly(self.watch))
             except Infeasible as error:
                 note("infeasible", error.witness)
                 return error
             except BudgetExhausted as error:
-                raise Unfinished((error.ended or Ended.SECONDS).words) from None
+                self.ended = error.ended or Ended.SECONDS
+                raise Unfinished(self.ended.words) from None
             certificate = found.certificate
             assert certificate is not None
             if certificate.guarantee is not Guarantee.OPTIMAL:
-                raise Unfinished(f"between {certificate.bound:.8g} and {certificate.value:.8g}")
+                self.ended = found.ended or Ended.SECONDS
+                known = f"between {certificate.bound:.8g} and {certificate.value:.8g}"
+                raise Unfinished(f"{known} when {self.ended.words}", found)
             note("solved", f"{problem.objective}: {found.value:.8g} {problem.objective.unit}")
             return found
 
@@ -124,9 +168,12 @@ class Asker:
             yield note
         except (Unfinished, Undecided) as error:
             note("unfinished", str(error))
+            if isinstance(error, Undecided):
+                self.unanswered.append(len(self.runs) + 1)
             raise
         except MemoryError:
             note("unfinished", Ended.NO_MEMORY.words)
+            self.unanswered.append(len(self.runs) + 1)
             raise Undecided(Ended.NO_MEMORY.words) from None
         finally:
             self.runs.append(SearchRun(len(self.runs) + 1, question, *noted, time.monotonic() - start))
@@ -173,10 +220,10 @@ class Asker:
     def _late(self) -> None:
         """Raise Unfinished if the budget is spent or the watcher asks to stop."""
         rest = self._rest()
-        if self.watch.stopped():
-            raise Unfinished(Ended.STOPPED.words)
-        if rest is not None and rest <= 0:
-            raise Unfinished(Ended.SECONDS.words)
+        stopped = self.watch.stopped()
+        if stopped or (rest is not None and rest <= 0):
+            self.ended = Ended.STOPPED if stopped else Ended.SECONDS
+            raise Unfinished(self.ended.words)
 
 
 def _listable(problem: Problem, most: int) -> None:

@@ -143,7 +143,8 @@ class Explanation:
     conflicts: the first is the smallest that was found, further ones share no member with it or with each other.
     relaxations: smallest edits that help. value: optimum or value of the result that shares, gains and alternatives
     speak of; base: the run that found it, None if the result itself says so. complete: False if a budget, an
-    interruption or an unanswered question left something open. of: digest of the result file that is explained.
+    interruption or an unanswered question left something open; left: which of them. of: digest of the result file that
+    is explained.
     """
 
     problem: Problem
@@ -159,6 +160,7 @@ class Explanation:
     gains: tuple[Gain, ...] = ()
     alternatives: tuple[FusionAlternative, ...] = ()
     of: str | None = None
+    left: str | None = None
     recorded_digest: str | None = field(default=None, compare=False)
     found_digest: str | None = field(default=None, compare=False)
 

@@ -13,6 +13,7 @@ from .feasibility import EXISTS
 from .record import Conflict, Explanation, FusionAlternative, Gain, Relaxation, SearchRun
 
 WIDTH = 100
+OPEN = "a budget, an interruption or an unanswered question left something open"  # in files that do not say which
 HEADS = {"infeasible": "infeasible: no mapping of the space is legal", "mapped": "mapped", "unfinished": "unfinished"}
 
 
@@ -38,7 +39,7 @@ def explained(found: Explanation) -> str:
         if rows:
             lines += ["", head, *(line for label, text in rows for line in _row(label, text))]
     if not found.complete:
-        lines += ["", "not finished: a budget, an interruption or an unanswered question left something open"]
+        lines += ["", f"not finished: {found.left or OPEN}"]
     body = "\n".join(lines)
     return "\n".join([body, *_runs(found, body), ""])
 

@@ -52,7 +52,9 @@ def _key(key: Key, definitions: dict[str, Schema]) -> Schema:
     shape = _shape(key.shape, definitions)
     if not key.required:
         shape = {"anyOf": [*_alternatives(shape), {"type": "null"}]}
-    return {**shape, "description": key.meaning} if key.meaning else shape
+    if key.meaning:
+        shape = {**shape, "description": key.meaning}
+    return shape if key.default is None else {**shape, "default": key.default}
 
 
 def _alternatives(schema: Schema) -> list[Schema]:

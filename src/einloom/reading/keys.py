@@ -14,6 +14,7 @@ from ..dataclass import dataclass
 from .located import Located
 from .units import Quantity
 
+Default = str | int | bool | None
 Kind = Literal["text", "long", "name", "names", "boolean", "anything"]
 
 
@@ -121,12 +122,16 @@ Shape = Number | Choice | Plain | NameOf | Written | Each | Table | Record | Eit
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key of a mapping: its name, what it holds, what that means, and whether it must be there."""
+    """One key of a mapping: its name, what it holds, what that means, and whether it must be there.
+
+    default: what its absence means, as a file would say it; None where nothing that a file may say means the same.
+    """
 
     name: str
     shape: Shape
     meaning: str = ""
     required: bool = False
+    default: Default = None
 
 
 TEXT = Plain("text")

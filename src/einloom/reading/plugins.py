@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from ..errors import SpecError, nearest, unknown
 
@@ -104,6 +104,7 @@ def _value(what: str, key: str, value: object, wanted: object) -> object:
     """An option's value; a text is read as the type that is wanted."""
     if not isinstance(value, str) or wanted is str:
         return value
+    wanted = next((kind for kind in get_args(wanted) if kind is not type(None)), wanted)  # of int | None, int
     try:
         if wanted is bool:
             return _WORDS[value.lower()]

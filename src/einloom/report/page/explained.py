@@ -32,7 +32,7 @@ def panel(found: Explanation) -> PagePart:
     altered = None
     if found.recorded_digest is not None and found.recorded_digest != found.found_digest:
         altered = el("p", "The explanation was changed after it was written.", class_="obstacle", role="alert")
-    open_ends = "A budget, an interruption or an unanswered question left something open."
+    open_ends = f"Not finished: {found.left or words.OPEN}."
     left = None if found.complete else el("p", open_ends, class_="note")
     note = few_divisors(found.problem, found.value)
     few = el("p", f"Note: {note}.", class_="note") if note else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...problem import Guarantee
 from ...result import Result
 from ...result.unmapped import Unmapped
+from ..data.use import idle
 from ..data.views import latency_rows
 from ..draw.markup import Html, el, link, table_of
 from ..draw.origins import why
@@ -70,6 +71,7 @@ def certificate(result: Result) -> Html:
         ]
     seen = "; ".join(" ".join(text.split()) for _, text in latency_rows(result.latencies))
     rows += [("latency seen as", seen)] if seen else []
+    rows += [("idle", without)] if (without := idle(result)) else []
     rows += [("absorbed", ", ".join(result.workload.absorbed))] if result.workload.absorbed else []
     listed: list[Html] = [part for name, text in (*rows, *made(result)) for part in (el("dt", name), el("dd", text))]
     states = el(

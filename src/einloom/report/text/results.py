@@ -19,6 +19,8 @@ from ...result.unmapped import Unmapped
 from ...workload.views import called
 from ..data.bars import sums
 from ..data.fusion import backings
+from ..data.rereads import read_for_each
+from ..data.use import idle
 from ..data.views import latency_rows
 from .limits import limits
 from .table import WIDTH, columns, fold, labelled
@@ -77,6 +79,7 @@ def headline(result: Result) -> str:
         ("latency", f"{seconds(result.latency, 6)}  ({result.latency:.8g} s; rule '{result.latency_rule}')"),
         ("EDP", f"{result.edp:.8g} J s"),
         *latency_rows(result.latencies),
+        *([("idle", without)] if (without := idle(result)) else []),
     ]
     if result.objective.name == "traffic":
         rows.insert(1, ("traffic", f"{bits(int(result.value))}  ({result.value:.10g} bit)"))
@@ -144,7 +147,7 @@ def certificate_lines(result: Result) -> list[tuple[str, str]]:
         *([("ended", f"{result.ended.words}; this is the best so far")] if result.ended else []),
         *([("choices", choices(result.objective, certificate))] if certificate.alternatives else []),
         ("space", certificate.mapspace),
-        *([("note", note)] if note else []),
+        *(("note", one) for one in (note, read_for_each(result)) if one),
         ("found by", how),
     ]
 

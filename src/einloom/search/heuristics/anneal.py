@@ -15,11 +15,11 @@ from .states import StateMethod
 class Anneal(StateMethod):
     """Moves at random; a worse state is accepted with probability exp(-ln(new / old) / T).
 
-    seed: the same seed gives the same answer. points: evaluations of all rounds, if the budget names none.
-    rounds: runs, each from a new start but the last, which starts from the best. hot, cold: first and last T, which
-    falls geometrically; T has no unit, because values are compared by their ratio. shared: the share of moves that
-    change what Einsums share. polish: proposals for the privates of each Einsum that such a move touched,
-    before it is judged, as a part of the proposals between two moves.
+    seed: the same seed gives the same answer. points: the most, as in `StateMethod`. rounds: runs, each from a new
+    start but the last, which starts from the best. hot, cold: first and last T, which falls geometrically; T has no
+    unit, because values are compared by their ratio. shared: the share of moves that change what Einsums share. polish:
+    proposals for the privates of each Einsum that such a move touched, before it is judged, as a part of the proposals
+    between two moves.
     """
 
     name: ClassVar[str] = "anneal"

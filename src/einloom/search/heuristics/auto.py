@@ -78,17 +78,17 @@ class Auto:
 
         begun = time.monotonic()
         short = Evaluator(problem, space, Budget(budget.seconds, min(self.points, budget.steps or self.points)), watch)
-        self._memetic(short, price.starts)
+        self._memetic(short, price.starts, self.points)
         known = price.starts if short.best is None else (*price.starts, short.best)
         options = ExactOptions(limit=price.cutoff, start=known)
         found = Exact(options).search(problem, _left(budget, begun), watch)
         return found, {"evaluated": short.evaluated, "illegal": short.illegal, **short.refused}
 
-    def _memetic(self, price: Evaluator, starts: tuple[Mapping, ...]) -> None:
-        """A short search; what it finds stands in its evaluator."""
+    def _memetic(self, price: Evaluator, starts: tuple[Mapping, ...], points: int | None) -> None:
+        """A search of so many points, or of the whole budget; what it finds stands in its evaluator."""
         price.starts = starts
         with suppress(Stop, BudgetExhausted):
-            Genetic(self.seed, self.points).search(price.problem, price.space, price, price.budget, price.watch)
+            Genetic(self.seed, points).search(price.problem, price.space, price, price.budget, price.watch)
         price.settle()
 
     def _resumed(self, found: Result, problem: Problem, space: Space, budget: Budget, watch: Watcher) -> Result:
@@ -96,7 +96,7 @@ class Auto:
         if budget.seconds is None:
             return found
         price = Evaluator(problem, space, Budget(budget.seconds), watch)
-        self._memetic(price, (found.mapping,))
+        self._memetic(price, (found.mapping,), None)
         if price.best is None or price.cost is None or price.value >= found.value or found.certificate is None:
             return found
         proof = replace(found.certificate, value=price.value)

@@ -26,9 +26,9 @@ GROWS = 1.25  # a process begins anew, with the scales of all that it knows, whe
 class Bayes(StateMethod):
     """Trials of skeletons, each the one of a pool for which the most improvement is expected.
 
-    seed: the same seed gives the same answer. points: evaluations, if the budget names none. first: trials at random.
-    pool: skeletons that are compared for a trial, half of them near the best. polish: proposals for the privates of
-    each Einsum in a trial, for every thousand points of the search.
+    seed: the same seed gives the same answer. points: the most, as in `StateMethod`. first: trials at random. pool:
+    skeletons that are compared for a trial, half of them near the best. polish: proposals for the privates of each
+    Einsum in a trial, for every thousand points of the search.
     """
 
     name: ClassVar[str] = "bayes"

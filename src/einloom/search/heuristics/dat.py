@@ -33,12 +33,12 @@ DEEP, HIGH = 10, 4  # powers of two below and above the present value at which a
 class Dat(TiledTrees):
     """Trees compete by the best tiles that an integer program finds for each.
 
-    seed: the same seed gives the same answer. points: evaluations, if the budget names none. population: trees of a
-    generation. crossover, mutation: their probabilities. nodes: branch-and-bound nodes of one program.
+    seed: the same seed gives the same answer. points: the most, as in `StateMethod`. population: trees of a generation.
+    crossover, mutation: their probabilities. nodes: branch-and-bound nodes of one program.
     """
 
     name: ClassVar[str] = "dat"
-    points: int = 1000
+    usual: ClassVar[int] = 1000
     crossover: float = 0.5
     mutation: float = 0.7
     nodes: int = 20

@@ -18,10 +18,10 @@ REPAIRS = 50  # steps of a child's repair
 class Genetic(StateMethod):
     """Generations of states: tournaments of two, crossover, mutation, repair; the best one is kept.
 
-    seed: the same seed gives the same answer. points: evaluations, if the budget names none. population: the states of
-    a generation. crossover, mutation: their probabilities. polish: proposals for the privates of each Einsum that a
-    child has changed, for every thousand points of the search; 0 is the plain algorithm. patience: generations without
-    a better state after which new ones are drawn.
+    seed: the same seed gives the same answer. points: the most, as in `StateMethod`. population: the states of a
+    generation. crossover, mutation: their probabilities. polish: proposals for the privates of each Einsum that a child
+    has changed, for every thousand points of the search; 0 is the plain algorithm. patience: generations without a
+    better state after which new ones are drawn.
     """
 
     name: ClassVar[str] = "genetic"

@@ -23,10 +23,10 @@ STRONG = 30.0  # the weight of broken bounds and overfull memories at the end; 1
 class Gradient(StateMethod):
     """Descents from drawn states, each rounded to divisors, mended, and polished.
 
-    seed: the same seed gives the same answer. points: evaluations, if the budget names none. steps, rate: of a descent.
-    fuse: the share of intermediates that a draw tries to fuse; 0 is layer by layer. hot, cold: first and last
-    temperature of the gates. polish: proposals for the privates of each Einsum after rounding, for every thousand
-    points of the search.
+    seed: the same seed gives the same answer. points: the most, as in `StateMethod`. steps, rate: of a descent. fuse:
+    the share of intermediates that a draw tries to fuse; 0 is layer by layer. hot, cold: first and last temperature of
+    the gates. polish: proposals for the privates of each Einsum after rounding, for every thousand points of the
+    search.
     """
 
     name: ClassVar[str] = "gradient"

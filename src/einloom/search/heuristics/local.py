@@ -15,10 +15,10 @@ from .states import StateMethod
 class LocalSearch(StateMethod):
     """Descends from a draw until no proposal is better, then draws again.
 
-    seed: the same seed gives the same answer. points: evaluations, if the budget names none. tries: proposals
-    for an Einsum's privates, or for the skeleton, before the next; each better state makes them begin again. polish:
-    proposals for the privates of each Einsum that a move of the skeleton touched, before it is judged, for every
-    thousand points of the search.
+    seed: the same seed gives the same answer. points: the most, as in `StateMethod`. tries: proposals for an Einsum's
+    privates, or for the skeleton, before the next; each better state makes them begin again. polish: proposals for the
+    privates of each Einsum that a move of the skeleton touched, before it is judged, for every thousand points of the
+    search.
     """
 
     name: ClassVar[str] = "local"

@@ -256,10 +256,10 @@ class Points:
 
     # -- machine code -------------------------------------------------------------------------------------------------
 
-    def burst_size(self, points: int) -> int:
+    def burst_size(self, points: int | None) -> int:
         """Proposals for one Einsum's privates at a time: few in a short search, at most `LARGEST_BURST`.
 
-        points: of a search whose budget names none.
+        points: of a search whose budget names neither steps nor seconds.
         """
         budget = self.evaluator.budget
         hurried = budget.seconds is not None and budget.seconds < COMPILES
@@ -267,7 +267,7 @@ class Points:
             return 1
         known = [budget.steps] if budget.steps else []
         known += [int(budget.seconds * A_SECOND)] if budget.seconds else []
-        return min(max(1, int(sqrt(min(known, default=points)) / 10)), LARGEST_BURST)
+        return min(max(1, int(sqrt(min(known, default=points or 1)) / 10)), LARGEST_BURST)
 
     def burst(self, found: Valued, i: int, tries: int, heat: float, rng: Random) -> Valued:
         """The state after so many proposals for the privates of Einsum i, annealed at this temperature.
@@ -324,7 +324,8 @@ class Points:
         self.evaluator.refused[name] = self.evaluator.refused.get(name, 0) + proposals
         self.evaluator.watch.count(name, proposals)
 
-    def part(self, points: int) -> float:
+    def part(self, points: int | None) -> float:
         """The part of a search that is over, from 0 to 1: of its budget, or of `points` if that has no steps."""
-        done = self.evaluator.evaluated + self.evaluator.illegal
-        return self.evaluator.spent if self.evaluator.budget.steps else max(done / points, self.evaluator.spent)
+        if points is None or self.evaluator.budget.steps:
+            return self.evaluator.spent
+        return max((self.evaluator.evaluated + self.evaluator.illegal) / points, self.evaluator.spent)

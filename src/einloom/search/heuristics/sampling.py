@@ -17,8 +17,8 @@ from .states import StateMethod
 class RandomSearch(StateMethod):
     """The best of mappings drawn at random.
 
-    seed: the same seed gives the same answer. points: draws, if the budget names none. redraws: mappings drawn
-    with new privates for each drawn skeleton.
+    seed: the same seed gives the same answer. points: the most, as in `StateMethod`. redraws: mappings drawn with new
+    privates for each drawn skeleton.
     """
 
     name: ClassVar[str] = "random"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import ClassVar
 
@@ -20,17 +21,20 @@ MOVES = 3  # most moves of one mutation
 @dataclass(frozen=True)
 class StateMethod:
     """A method that draws, changes and prices states; the best legal one is its answer. seed: the same seed gives the
-    same answer. points: evaluations, if the budget names none."""
+    same answer. points: the most evaluations, if the budget has no steps; by default none where it has seconds, else
+    `usual`."""
 
     name: ClassVar[str]
+    usual: ClassVar[int] = 10_000
     guarantee = Guarantee.NONE
     able = Capabilities(starts=True, spaces=("ffm", "ragged"))
     seed: int = 0
-    points: int = 10_000
+    points: int | None = None
 
     def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
         """The best mapping met. Raises SpecError where the mapspace has no states."""
-        self.run(Points(problem, space, price), Random(self.seed), watch)
+        most = self.points or (self.usual if budget.seconds is None else None)
+        replace(self, points=most).run(Points(problem, space, price), Random(self.seed), watch)
         return price.result(self.name)
 
     def run(self, points: Points, rng: Random, watch: Watcher) -> None:
@@ -40,7 +44,8 @@ class StateMethod:
     def least(self, least: float, *names: str) -> None:
         """Raise ValueError where one of these options is less than `least`."""
         for name in names:
-            if not getattr(self, name) >= least:
+            value = getattr(self, name)
+            if value is not None and not value >= least:
                 raise ValueError(f"{name}: at least {least:g}")
 
     def share(self, *names: str) -> None:

@@ -15,9 +15,9 @@ from .states import TiledTrees
 class Tileflow(TiledTrees):
     """Trees compete by the best tiles that Monte Carlo tree search finds for each; the best of them survive.
 
-    seed: the same seed gives the same answer. points: evaluations, if the budget names none. population: trees that
-    survive a generation. crossover, mutation: their probabilities. iterations, rollouts: of the tree search, for each
-    tree. constant: of its upper confidence bound.
+    seed: the same seed gives the same answer. points: the most, as in `StateMethod`. population: trees that survive a
+    generation. crossover, mutation: their probabilities. iterations, rollouts: of the tree search, for each tree.
+    constant: of its upper confidence bound.
     """
 
     name: ClassVar[str] = "tileflow"

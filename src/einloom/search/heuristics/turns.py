@@ -25,7 +25,6 @@ from .genetic import Genetic
 from .points import Points, Valued
 from .states import StateMethod
 
-ENDLESS = 10**9  # points of a turn, which its seconds end
 LONGER = 1.5  # times as long is each round of turns
 LONGEST = 2.0  # seconds of a turn
 ELITE = 4  # states that turns begin from, at most
@@ -41,8 +40,9 @@ Turn = tuple[StateMethod, float]  # a method, and the seconds of its first turn
 class Turns(FirstMappings):
     """The first mapping at once, then the methods by turns: tiles by programs, annealing, a genetic search, annealing.
 
-    A problem gets turns if machine code is in the cache, energy, latency or traffic add over Einsums that are priced in
-    closed form, and there are no more than `LARGEST` of these; else what `exact` alone draws.
+    A problem gets turns if machine code is in the cache, energy, latency or traffic add over Einsums, and there are no
+    more than `LARGEST` of these; without a bound on seconds only if all are priced in closed form, too. Else it gets
+    what `exact` alone draws.
     seed: of all methods. seconds: from now, that the proof and these may take together, if they are bounded.
     """
 
@@ -67,9 +67,9 @@ class Turns(FirstMappings):
 
     @cached_property
     def _turns(self) -> tuple[Turn, ...]:
-        anneal = Anneal(points=ENDLESS, rounds=1, hot=0.1), 0.5
-        programs = ((Dat(points=ENDLESS), 0.2),) if growth_left() > SOLVER else ()
-        return *programs, anneal, (Genetic(points=ENDLESS), 0.3), anneal
+        anneal = Anneal(rounds=1, hot=0.1), 0.5
+        programs = ((Dat(), 0.2),) if growth_left() > SOLVER else ()
+        return *programs, anneal, (Genetic(), 0.3), anneal
 
     def _visits(self) -> Iterator[None]:
         """Pieces as of the base until there is a mapping; then a turn is a piece."""
@@ -99,10 +99,11 @@ class Turns(FirstMappings):
             self._take(method, min(LONGEST, seconds * longer), rng)
 
     def _able(self, points: Points) -> bool:
-        """True if turns are worth it; else the proof gets more of the seconds where a point costs a walk."""
+        """True if turns are worth it; else the proof gets more of the seconds where a point costs a walk. Within a
+        budget of seconds turns are worth it there, too: the proof may not end by then."""
         if not points.additive or points.facts.count > LARGEST or not self._loads:
             return False
-        if None in points.closed:
+        if None in points.closed and self._ends is None:
             self.early, self.hurried = WALKS, SELDOM
             return False
         return points.machine_code or points.load()

@@ -1,0 +1,48 @@
+"""How many instances of its compute unit each Einsum uses: those that its spatial loops give work."""
+
+from __future__ import annotations
+
+from ...mapping.tree import Compute, Loop, Nest, Split
+from ...result import Result
+
+HALF, GROUPS, NAMES = 0.5, 4, 3  # a smaller share is told of; so many numbers, and Einsums of each
+
+
+def used(result: Result) -> dict[str, tuple[str, int, int]]:
+    """(compute unit, instances with work, all instances) of every Einsum that computes.
+
+    Spatial loops of an Einsum multiply: 8 rows by 4 columns give 32 instances work.
+    """
+    found: dict[str, tuple[str, int, int]] = {}
+    _walk(result, result.mapping.nest, (), found)
+    return found
+
+
+def _walk(result: Result, nest: Nest, above: tuple[Loop, ...], found: dict[str, tuple[str, int, int]]) -> None:
+    for node in nest:
+        match node:
+            case Loop():
+                above = above if node.axis is None else (*above, node)
+            case Compute(einsum, unit) if unit is not None:
+                work = 1
+                for loop in above:
+                    work *= loop.trips if loop.variable(einsum) is not None else 1
+                found[einsum] = unit, work, result.machine.instances(unit)
+            case Split():
+                for branch in node.branches:
+                    _walk(result, branch, above, found)
+
+
+def idle(result: Result) -> str:
+    """The Einsums that leave more than half of their unit's instances without work, in a sentence; empty if none do."""
+    groups: dict[tuple[str, int, int], list[str]] = {}
+    for einsum, use in used(result).items():
+        if use[1] < HALF * use[2]:
+            groups.setdefault(use, []).append(einsum)
+    told = []
+    for (unit, work, every), einsums in sorted(groups.items(), key=lambda item: item[0][1] / item[0][2]):
+        more = len(einsums) - NAMES
+        names = ", ".join(einsums[:NAMES]) + (f" and {more} more" if more > 0 else "")
+        told.append(f"{names} {'uses' if len(einsums) == 1 else 'use'} {work:,} of {every:,} {unit}")
+    rest = len(told) - GROUPS
+    return "; ".join(told[:GROUPS] + ([f"and {rest} more"] if rest > 0 else []))
