@@ -19,11 +19,13 @@ from einloom.api import explain, simulate, verify
 from einloom.api import map as solve
 from einloom.api import problems as asked
 from einloom.cli import main
+from einloom.codegen.expected import computed, drawn
 from einloom.dataflows.casts import cast
 from einloom.dataflows.families import family
 from einloom.dataflows.files import dataflow, parse_dataflow
 from einloom.dataflows.rewrites import online_softmax, rewrite, windows
 from einloom.errors import Infeasible, SpecError
+from einloom.machine.levels import Axis, Fanout
 from einloom.mapping.legality.structure import problems
 from einloom.mapping.text import parse_mapping
 from einloom.mapping.tree import Compute, Loop, Mapping, Nest, Split
@@ -38,6 +40,7 @@ from einloom.workload.build import build_workload
 from einloom.workload.einsum import Access, Einsum, Workload
 from einloom.workload.files import parse_workload, workload_text
 from einloom.workload.notation import einsum_text
+from einloom.workload.padding import padded_variables
 from einloom.workload.selectors import selector
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
@@ -542,3 +545,54 @@ def test_the_command_line_prints_the_rewritten_workload(tmp_path: Path) -> None:
     assert done.exit_code == 0 and "rows (online softmax, 1 tile) on simple" in done.output
     assert Result.read(saved).workload == online_softmax(ROWS, 1)
     assert run.invoke(main, ["verify", "--quick", str(saved)]).exit_code == 0
+
+
+PADDED = build_workload(
+    "padded",
+    [
+        "T[k,p,q] = I[c,2*p+r-1,2*q+s-1] * W[k,c,r,s]",
+        "U[l,y,x] = T[k,y+u-1,x+v-2] * V[l,k,u,v]",
+        "O[l,y,x] = add(U[l,y,x], T[l,y,x])",
+    ],
+    {"k": 3, "c": 2, "p": 4, "q": 4, "r": 3, "s": 3, "l": 3, "y": 4, "x": 4, "u": 3, "v": 3},
+    bits=8,
+    shapes={"I": (2, 8, 8), "T": (3, 4, 4)},
+)
+
+
+def test_stored_padding_computes_the_same_with_zeros_around() -> None:
+    """Two convolutions, one with a stride and one with a kernel that is not in the middle, and a residual sum."""
+    made = rewrite(PADDED, "stored_padding")
+    assert {t.name: t.shape for t in made.tensors if t.shape != PADDED.tensor(t.name).shape} == {
+        "I": (2, 9, 9),
+        "T": (3, 6, 6),
+    }
+    assert [t.name for t in made.tensors if t.initial] == ["T"]
+    assert [made.operations(e.name) for e in made.einsums] == [PADDED.operations(e.name) for e in PADDED.einsums]
+    assert not any(padded_variables(made, name) for name in made.names)
+    given = drawn(PADDED, 3)
+    around = {"I": ((0, 0), (1, 0), (1, 0)), "T": ((0, 0), (1, 1), (2, 0))}
+    inputs = {name: np.pad(values, around.get(name, ((0, 0),) * values.ndim)) for name, values in given.items()}
+    inputs["T"] = np.zeros((3, 6, 6))
+    np.testing.assert_allclose(computed(made, inputs)["O"], computed(PADDED, given)["O"], rtol=1e-12)
+
+
+def test_stored_padding_lets_windows_spread() -> None:
+    """On eight elements that take anything, one channel of a padded convolution runs on all of them, not on one."""
+    layer = build_workload("layer", ["O[p] = I[p+r-1] * W[r]"], {"p": 8, "r": 3}, bits=8, shapes={"I": (8,)})
+    machine = load_machine("two-level:glb_bits=4096")
+    unit = replace(machine.levels[-1], throughput=1.0)
+    machine = replace(machine, levels=(*machine.levels[:-1], Fanout("A", (Axis("x", 8),)), unit))
+    before, after = (solve(one, machine, "latency") for one in (layer, rewrite(layer, "stored_padding")))
+    assert "on no axis, because their windows reach outside of what they read: p, r of O" in summary(before)
+    assert "on no axis" not in summary(after)
+    assert "@ x" in str(after.mapping) and "@ x" not in str(before.mapping)
+
+
+def test_stored_padding_says_what_it_cannot_do() -> None:
+    with pytest.raises(SpecError, match="no window of matmul reaches outside"):
+        rewrite(load_workload("matmul"), "stored_padding")
+    with pytest.raises(SpecError, match="stored_padding has no numbers, such as tiles"):
+        rewrite(PADDED, "stored_padding", tiles=2)
+    with pytest.raises(SpecError, match="unknown rewrite 'stored_pading'"):
+        rewrite(PADDED, "stored_pading")

@@ -21,6 +21,7 @@ from ..errors import BudgetExhausted, EinloomError, Ended, Infeasible, SpecError
 from ..mapspace.registry import space_for
 from ..mapspace.space import FUSED_ONCE
 from ..problem import MODEL_VERSION, MOMENT, Budget, Certificate, Guarantee
+from ..problem.any_tiles import any_tiles
 from ..result import Provenance, Result
 from .again import SecondSolution, below_integer, solve_again
 from .likeness import machine_likeness, title_likeness, workload_likeness
@@ -249,7 +250,7 @@ def _certificate(result: Result, cost: Cost) -> Iterator[Check]:
     yield _told("value", same, f"{value!r}", f"certified {certificate.value!r}, the mapping gives {value!r}")
     yield _bound(certificate)
     if certificate.integer is not None:
-        yield _integer(certificate, certificate.integer)
+        yield _integer(result, certificate, certificate.integer)
     yield from _alternatives(certificate)
     described = result.mapspace.describe()
     if certificate.mapspace == described.replace(FUSED_ONCE, "") != described:
@@ -268,10 +269,10 @@ def _bound(certificate: Certificate) -> Check:
     return Check("bound", True, f"{certificate.guarantee.value}, {bound!r}")
 
 
-def _integer(certificate: Certificate, bound: float) -> Check:
+def _integer(result: Result, certificate: Certificate, bound: float) -> Check:
     if not isfinite(bound) or bound > certificate.value * (1 + SAME_OPTIMUM):
         return Check("integer", False, f"the bound of any integer tiles {bound!r} is above {certificate.value!r}")
-    return Check("integer", True, f"no mapping with any integer tiles below {bound!r}")
+    return Check("integer", True, f"no mapping with {any_tiles(result.workload)} below {bound!r}")
 
 
 def _alternatives(certificate: Certificate) -> Iterator[Check]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ..errors import Ended, Infeasible, SpecError
 from ..problem import Guarantee, Problem
+from ..problem.any_tiles import any_tiles
 from ..result import Result
 from ..search.method import Watcher
 from .alternatives import alternatives
@@ -170,7 +171,7 @@ def _words(result: Result, value: float, base: int | None) -> str:
     if base is None:
         proven = result.certificate is not None and result.certificate.guarantee is Guarantee.OPTIMAL
         gap = None if result.certificate is None else result.certificate.integer_gap
-        near = "" if gap is None else f", within {gap:.3%} of any integer tiles"
+        near = "" if gap is None else f", within {gap:.3%} of {any_tiles(result.workload)}"
         bound = 0.0 if proven or result.certificate is None else result.certificate.bound
         least = f"; no mapping is below {bound:.8g} {objective.unit}" if bound > 0 else ""
         return f"{found}, {'an optimum by its certificate' if proven else 'not known to be an optimum'}{least}{near}"

@@ -15,9 +15,19 @@ from ...errors import SpecError, unknown
 from ...workload.einsum import Workload
 from ..casts import Cast
 from .online_softmax import attention, online_softmax
+from .stored_padding import stored_padding
 from .windows import chain, windows
 
-__all__ = ["REWRITES", "Rewrite", "RewriteChoice", "RewriteRule", "online_softmax", "rewrite", "windows"]
+__all__ = [
+    "REWRITES",
+    "Rewrite",
+    "RewriteChoice",
+    "RewriteRule",
+    "online_softmax",
+    "rewrite",
+    "stored_padding",
+    "windows",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +58,10 @@ REWRITES: Mapping[str, RewriteRule] = MappingProxyType(
         ),
     }
 )
+
+
+ALWAYS: Mapping[str, Callable[[Workload], Workload]] = MappingProxyType({"stored_padding": stored_padding})
+"""Rewrites of workloads of any family, which have no numbers and no dataflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +126,12 @@ def rewrite(workload: Workload, name: str, **numbers: int) -> Workload:
 
     Raises SpecError with a suggestion for an unknown name or number, and for a workload that the rewrite does not fit.
     """
+    if name in ALWAYS:
+        if numbers:
+            raise SpecError(f"{name} has no numbers, such as {', '.join(numbers)}", suggestion=name)
+        return ALWAYS[name](workload)
+    if name not in REWRITES:
+        raise unknown("rewrite", name, (*REWRITES, *ALWAYS))
     rule = known_rule(name, numbers)
     if name == "online_softmax" and not numbers:
         raise SpecError("online_softmax needs a number of tiles", suggestion="online_softmax:tiles=4")

@@ -24,6 +24,7 @@ from ...mapping.legality.placement import visible_memories
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, describe, einsums_below
 from ...workload.einsum import Access, Workload
 from ...workload.orders import reordered
+from ...workload.padding import padded_variables
 from ...workload.parts import not_whole
 from ...workload.selectors import select
 from ..divisors import divisors_up_to
@@ -483,16 +484,6 @@ def _copies(tree: _Tree, einsum: str) -> Iterator[str]:
             place = tree.place(loop.axis)
             if not any(j > i and tree.place(tree.memory(einsum, j)) > place for j in backings):
                 yield f"rule 10: '{describe(loop)}' on the path of the copy {einsum} stands above no backing store"
-
-
-def padded_variables(workload: Workload, einsum: str) -> frozenset[str]:
-    """Rank variables of the ranks whose windows reach outside the declared shape."""
-    found: set[str] = set()
-    for access in workload.einsum(einsum).accesses:
-        for index, size in zip(access.indices, workload.shape(access), strict=True):
-            if index.constant < 0 or index.constant + index.extent(workload.extents) > size:
-                found.update(index.variables)
-    return frozenset(found)
 
 
 def _windows(tree: _Tree, einsum: str) -> Iterator[str]:

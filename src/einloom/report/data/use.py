@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...mapping.tree import Compute, Loop, Nest, Split
 from ...result import Result
+from ...workload.padding import padded_variables
 
 HALF, GROUPS, NAMES = 0.5, 4, 3  # a smaller share is told of; so many numbers, and Einsums of each
 
@@ -31,6 +32,25 @@ def _walk(result: Result, nest: Nest, above: tuple[Loop, ...], found: dict[str, 
             case Split():
                 for branch in node.branches:
                     _walk(result, branch, above, found)
+
+
+def kept_off(result: Result) -> str:
+    """Of these the Einsums whose padded windows keep rank variables off all axes, and those, in a sentence; empty if
+    there are none."""
+    told, workload = [], result.workload
+    for einsum, (_, work, every) in used(result).items():
+        padded = [v for v in workload.einsum(einsum).variables if v in padded_variables(workload, einsum)]
+        variables = [v for v in padded if workload.extents[v] > 1]
+        if work < HALF * every and variables:
+            told.append(f"{', '.join(variables)} of {einsum}")
+    more = len(told) - NAMES
+    rest = f" and of {more} more" if more > 0 else ""
+    return (
+        f"on no axis, because their windows reach outside of what they read: {'; '.join(told[:NAMES])}{rest}; `einloom "
+        "rewrite WORKLOAD stored_padding` stores the padding instead (docs/mapspace.md)"
+        if told
+        else ""
+    )
 
 
 def idle(result: Result) -> str:

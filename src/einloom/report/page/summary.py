@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...problem import Guarantee
+from ...problem.any_tiles import any_tiles
 from ...result import Result
 from ...result.unmapped import Unmapped
 from ..data.use import idle
@@ -26,7 +27,7 @@ def header(result: Result, tag: str = "h1") -> Html:
             Guarantee.NONE: ("no guarantee", "none"),
         }[certificate.guarantee]
         if certificate.integer_gap is not None:
-            words += f", within {certificate.integer_gap:.2%} of any integer tiles"
+            words += f", within {certificate.integer_gap:.2%} of {any_tiles(result.workload)}"
     title = el(tag, result.workload.name, el("span", " on "), result.machine.name)
     line = el("p", "minimises ", el("b", str(result.objective)), " · ", el("span", words, class_=f"badge {classes}"))
     return el("header", title, line, id="top" if tag == "h1" else None)

@@ -12,6 +12,7 @@ from textwrap import indent, wrap
 from ...mapping.extents import Address, addresses, edge_tiles
 from ...mapping.tree import Loop, Nest, Node, Split, Store, einsums_below, lines
 from ...problem import Alternative, Certificate, Guarantee, Objective
+from ...problem.any_tiles import any_tiles
 from ...problem.few_divisors import few_divisors
 from ...reading.units import format as with_unit
 from ...result import Result
@@ -20,7 +21,7 @@ from ...workload.views import called
 from ..data.bars import sums
 from ..data.fusion import backings
 from ..data.rereads import read_for_each
-from ..data.use import idle
+from ..data.use import idle, kept_off
 from ..data.views import latency_rows
 from .limits import limits
 from .table import WIDTH, columns, fold, labelled
@@ -143,11 +144,11 @@ def certificate_lines(result: Result) -> list[tuple[str, str]]:
     note = few_divisors(result.problem, result.value)
     return [
         ("proof", proof(result.objective, certificate)),
-        *([] if certificate.integer is None else [("any tiles", any_tiles(result.objective, certificate))]),
+        *([] if certificate.integer is None else [("any tiles", within_any_tiles(result))]),
         *([("ended", f"{result.ended.words}; this is the best so far")] if result.ended else []),
         *([("choices", choices(result.objective, certificate))] if certificate.alternatives else []),
         ("space", certificate.mapspace),
-        *(("note", one) for one in (note, read_for_each(result)) if one),
+        *(("note", one) for one in (note, kept_off(result), read_for_each(result)) if one),
         ("found by", how),
     ]
 
@@ -177,14 +178,15 @@ def proof(objective: Objective, certificate: Certificate) -> str:
     return "none: this method proves nothing"
 
 
-def any_tiles(objective: Objective, certificate: Certificate) -> str:
+def within_any_tiles(result: Result) -> str:
     """What is proven of mappings with any integer tiles."""
-    gap, bound = certificate.integer_gap, certificate.integer
-    if gap is None or bound is None:
+    certificate, which = result.certificate, any_tiles(result.workload)
+    if certificate is None or certificate.integer_gap is None or certificate.integer is None:
         return "not asked"
-    if gap == 0:
-        return "as good as any integer tiles can be"
-    return f"within {gap:.3%} of any integer tiles: no such mapping has less than {objective_value(objective, bound)}"
+    if certificate.integer_gap == 0:
+        return f"as good as {which} can be"
+    least = objective_value(result.objective, certificate.integer)
+    return f"within {certificate.integer_gap:.3%} of {which}: no such mapping has less than {least}"
 
 
 def fusion(result: Result) -> str:

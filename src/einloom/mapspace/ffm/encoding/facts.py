@@ -20,11 +20,12 @@ from ....machine.levels import Fanout, Link, Machine
 from ....mapping.legality.placement import outermost_home, visible_memories
 from ....workload.einsum import Access, Workload
 from ....workload.orders import awaited, earlier
+from ....workload.padding import padded_variables
 from ....workload.selectors import select
 from ...limits.checks import may_back, may_hold, must_hold, share_allowed, total_allowed
 from ...space import Mapspace
 from ..ragged import spread_windows
-from ..rules import allowed_instances, full_use, least_work, padded_variables
+from ..rules import allowed_instances, full_use, least_work
 
 MOST_ORDERS = 256  # orders of the Einsums whose tables are remembered
 Sequence = tuple[int, ...]  # for each place the number of an Einsum in the program; program order itself is ()

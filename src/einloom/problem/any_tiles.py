@@ -1,0 +1,14 @@
+"""Of which mappings a bound over any integer tiles speaks (docs/model/integer-tiles.md)."""
+
+from __future__ import annotations
+
+from ..workload.einsum import Workload
+from ..workload.padding import has_windows, padded_variables
+
+
+def any_tiles(workload: Workload) -> str:
+    """The mappings, in words: of windows such a bound knows even cuts alone, and padded ranks on no axis."""
+    if not has_windows(workload):
+        return "any integer tiles"
+    padded = any(padded_variables(workload, name) for name in workload.names)
+    return "any integer tiles with windows cut evenly" + (" and padded ranks on no axis" if padded else "")
