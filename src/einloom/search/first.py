@@ -51,8 +51,8 @@ STEPPED, STEP = 24, 100  # proposals for the privates of an Einsum in a step, an
 SWEEPS, SWEPT = (0.0, 0.03, 0.1, 0.3), 1000  # temperatures, one after the other, and proposals for each Einsum at each
 HOPPED, HOP, HOPPING = 3000, 0.1, 0.003  # proposals after a move to other tiles, their temperature, that of such moves
 LONG, NEAR = 7000, 1.2  # proposals more, if the state is no worse than so many times the one before
-RETILED = 0.8  # of these moves; the others change what Einsums share in any way
-RETURNS = 200  # moves without a better state, after which the best one is gone back to
+RETILED = 0.8  # of these moves in `ragged`; the others change what Einsums share in any way
+RETURNS = 200  # moves without a better state, after which states are annealed again
 FITTING = 12  # steps to make the tiles of a proposal fit
 CHECKING = 4  # seconds of drawing for one of pricing what was drawn as a whole
 LATEST = 0.2  # seconds of wall time that drawing takes at a time
@@ -178,10 +178,10 @@ class FirstMappings:
         yield
         if best is not None and points.additive:
             found = yield from self._crossed(points, *sorted((found, best), key=itemgetter(0)))
-        if points.additive and found[0] < INFINITE and points.facts.ragged and self._loaded(points):
+        if points.additive and found[0] < INFINITE and self._loaded(points):
             found = yield from self._swept(points, found, rng)
             yield from self._hops(points, found, rng)
-        if points.additive and found[0] < INFINITE:
+        elif points.additive and found[0] < INFINITE:
             found = yield from self._polished(points, found, rng)
         yield from self._walk(points, found, rng)
 
@@ -200,7 +200,8 @@ class FirstMappings:
         return found
 
     def _walk(self, points: Points, found: Valued | None, rng: Random) -> Iterator[None]:
-        """Descents, from one state and then from near the best or from new ones; later annealing, without an end."""
+        """Descents, from one state and then from near the best or from new ones; later annealing and moves from the
+        best by turns, without an end."""
         while self._spent < DESCENDING:
             if found is not None:
                 yield from self._descent(points, found, rng)
@@ -214,6 +215,8 @@ class FirstMappings:
             yield
             if found is not None and found[0] < INFINITE:
                 yield from self._cooled(points, found, rng, int(ROUND * LONGER ** (number // ALIKE)), hot)
+            if number % 2 and self._top is not None and points.additive and self._fast(points):
+                yield from self._hops(points, self._top, rng)
 
     def _cooled(self, points: Points, now: Valued, rng: Random, steps: int, hot: float) -> Iterator[None]:
         """One round of annealing, from hot to cold."""
@@ -390,12 +393,14 @@ class FirstMappings:
         return found
 
     def _hops(self, points: Points, found: Valued, rng: Random) -> Iterator[None]:
-        """Moves to other tiles of shared loops, which need not divide, with better privates after each; without an
-        end where Einsums share loops."""
+        """Moves to something else that Einsums share, with better privates after each, until so many brought nothing.
+
+        In `ragged` mostly to other tiles of shared loops.
+        """
         now, waiting = found, 0
-        while points.facts.floating:
-            now, waiting = (self._top or now, 0) if waiting >= RETURNS else (now, waiting + 1)
+        while waiting < RETURNS and points.facts.floating:
             near, best = self._hop(points, now, rng), min(now[0], INFINITE if self._top is None else self._top[0])
+            waiting += 1
             yield
             if near is None:
                 continue
@@ -412,7 +417,7 @@ class FirstMappings:
     def _hop(self, points: Points, now: Valued, rng: Random) -> Valued | None:
         """A state with other tiles of what Einsums share, or with something else of it; None without one that fits."""
         sharing = [i for i in range(points.facts.count) if now[1].shared[i]]
-        if not sharing or rng.random() >= RETILED:
+        if not sharing or not points.facts.ragged or rng.random() >= RETILED:
             near = self._near(points, now[1], rng, 1.0)
             return near if near is not None and near[0] < INFINITE else None
         weights = [points.part_of(now[1], (i,)) for i in sharing]
