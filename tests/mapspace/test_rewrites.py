@@ -36,6 +36,7 @@ from einloom.report.text.results import summary
 from einloom.result import Result
 from einloom.search import several
 from einloom.search.method import Recorder
+from einloom.testing.problems.drawing import Wanted, draw_with
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Access, Einsum, Workload
 from einloom.workload.files import parse_workload, workload_text
@@ -596,3 +597,53 @@ def test_stored_padding_says_what_it_cannot_do() -> None:
         rewrite(PADDED, "stored_padding", tiles=2)
     with pytest.raises(SpecError, match="unknown rewrite 'stored_pading'"):
         rewrite(PADDED, "stored_pading")
+
+
+@pytest.mark.parametrize("seeds", [range(25), pytest.param(range(25, 300), marks=pytest.mark.slow)])
+def test_stored_padding_of_random_workloads(seeds: range) -> None:
+    """Random cascades with padding compute the same, element by element, when zeros stand around what is given."""
+    seen = 0
+    for seed in seeds:
+        drawn_one = draw_with(Wanted(("padding",)), seed)
+        read = None if drawn_one is None else drawn_one.files.read
+        if read is None or not any(padded_variables(read[0], name) for name in read[0].names):
+            continue
+        workload = read[0]
+        made = with_rims(workload)
+        if made is None:
+            assert workload.views
+            continue
+        assert not any(padded_variables(made, name) for name in made.names)
+        assert [made.operations(e) for e in made.names] == [workload.operations(e) for e in workload.names]
+        given = drawn(workload, seed)
+        inputs = {t.name: np.zeros(t.shape) for t in made.tensors if t.initial or t.name in made.inputs}
+        for name, values in given.items():
+            inputs[name][inside(workload, made, name)] = values
+        before, after = computed(workload, given), computed(made, inputs)
+        for name in workload.outputs:
+            found = after[name][inside(workload, made, name)]
+            np.testing.assert_allclose(found, before[name], rtol=1e-9, atol=1e-12, equal_nan=True)
+        seen += 1
+    assert seen > len(seeds) / 3
+
+
+def with_rims(workload: Workload) -> Workload | None:
+    """The workload with its padding stored; None where that is refused."""
+    try:
+        return rewrite(workload, "stored_padding")
+    except SpecError:
+        return None
+
+
+def inside(workload: Workload, made: Workload, tensor: str) -> tuple[slice, ...]:
+    """Where the elements of a tensor are in the one with a rim."""
+    pairs = {
+        (a.tensor, rank, j.constant - i.constant)
+        for e, f in zip(workload.einsums, made.einsums, strict=True)
+        for a, b in zip((e.output, *e.inputs), (f.output, *f.inputs), strict=True)
+        for rank, (i, j) in enumerate(zip(a.indices, b.indices, strict=True))
+        if not a.view
+    }
+    lows = {(name, rank): low for name, rank, low in pairs}
+    shape = workload.tensor(tensor).shape
+    return tuple(slice(low := lows.get((tensor, r), 0), low + n) for r, n in enumerate(shape))
