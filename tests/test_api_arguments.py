@@ -85,3 +85,26 @@ def test_a_mapping_of_one_line_is_text_and_not_a_file(tmp_path: Path, monkeypatc
         el.evaluate(TINY, "simple", "mapping.txt")
     with pytest.raises(el.SpecError, match="a mapping is an object of that class, its text or its file, not 3"):
         el.evaluate(TINY, "simple", 3)  # type: ignore[arg-type]
+
+
+def test_more_doors_say_what_they_take(tmp_path: Path) -> None:
+    asked = ("matmul:m=8,n=8,k=8", "simple")
+    with pytest.raises(el.SpecError, match="capacities are numbers of bits or sizes"):
+        el.sweep_capacities(*asked, "GLB", 5, tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(el.SpecError, match="capacities are numbers of bits or sizes"):
+        el.sweep_capacities(*asked, "GLB", [None], tmp_path)  # type: ignore[list-item]
+    with pytest.raises(el.SpecError, match="a memory is named by a text"):
+        el.sweep_capacities(*asked, 3, "1 KiB", tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(el.SpecError, match="jobs a number of processes"):
+        el.sweep_capacities(*asked, "GLB", "1 KiB", tmp_path, jobs=0)
+    with pytest.raises(el.SpecError, match="nope"):
+        el.sweep_capacities(*asked, "GLB", "1 KiB", tmp_path, method="nope")
+    for options in (3, {3: 4}):
+        with pytest.raises(el.SpecError, match="options of a method are values by their names"):
+            el.map(*asked, method="anneal", method_options=options)  # type: ignore[arg-type]
+    with pytest.raises(el.SpecError, match="seconds"):
+        el.verify(el.map(*asked), seconds=-1)
+    long = "store DRAM: A B Z\n".strip() + " " * 400
+    with pytest.raises(el.EinloomError) as found:
+        el.evaluate(*asked, long)
+    assert "File name" not in str(found.value)

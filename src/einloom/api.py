@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import replace
 from math import prod
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -301,6 +302,11 @@ def sweep_capacities(
     """
     from .sweep import sizes, sweep_capacity
 
+    if not isinstance(memory, str) or not isinstance(folder, str | Path):
+        raise SpecError(f"a memory is named by a text and a folder too, not {memory!r:.80} and {folder!r:.80}")
+    if fused not in (True, False) or not isinstance(jobs, int) or jobs < 1:
+        raise SpecError(f"fused is True or False, and jobs a number of processes, not {fused!r:.80} and {jobs!r:.80}")
+    chosen(method)
     asked = problem_or_traffic(workload, machine, objective, **limits)
     seconds = read_budget(seconds).seconds
     return sweep_capacity(
@@ -402,7 +408,7 @@ def _known(one: Known, file: str | None, asked: Sequence[Labelled]) -> tuple[Map
 
 def _is_text(given: str) -> bool:
     """True for the text of a mapping or of a result, False for the name of a file."""
-    return "\n" in given or given.startswith("{") or (begins_mapping(given) and not Path(given).is_file())
+    return "\n" in given or given.startswith("{") or (begins_mapping(given) and not isfile(given))
 
 
 def _parsed(text: str, file: str | None, asked: Sequence[Labelled]) -> Mapping:
@@ -591,7 +597,7 @@ def verify(result: Result | str | Path, quick: bool = False, seconds: float | No
 
     seconds: budget of wall time for solving again; where it ends first, a remark says what is not derived again.
     """
-    return Verdict(tuple(checks(result, quick, Budget(seconds))))
+    return Verdict(tuple(checks(result, quick, read_budget(seconds))))
 
 
 def checks(result: Result | str | Path, quick: bool = False, budget: Budget | None = None) -> Iterator[Check]:

@@ -593,7 +593,7 @@ def test_stored_padding_lets_windows_spread() -> None:
 def test_stored_padding_says_what_it_cannot_do() -> None:
     with pytest.raises(SpecError, match="no window of matmul reaches outside"):
         rewrite(load_workload("matmul"), "stored_padding")
-    with pytest.raises(SpecError, match="stored_padding has no numbers, such as tiles"):
+    with pytest.raises(SpecError, match="stored_padding takes no numbers, but tiles is given"):
         rewrite(PADDED, "stored_padding", tiles=2)
     with pytest.raises(SpecError, match="unknown rewrite 'stored_pading'"):
         rewrite(PADDED, "stored_pading")

@@ -75,3 +75,19 @@ def test_many_einsums_are_told_of_in_short(tmp_path: Path) -> None:
 def chip(folder: Path) -> Path:
     (folder / "wide.yaml").write_text(CHIP.replace("size: 2", "size: 64"), encoding="utf-8")
     return folder / "wide.yaml"
+
+
+def test_einsums_at_the_same_time_have_their_share(tmp_path: Path) -> None:
+    """Two products on one core each use all that they may; without their shares they would be said to leave half."""
+    work = (
+        "schema: workload/1\nname: two\nranks: {m: 8}\nbits: 8\neinsums: ['Y[m] = A[m] * B[m]', 'Z[m] = C[m] * D[m]']\n"
+    )
+    chip = "schema: machine/1\nname: chip\nlevels:\n  - {memory: DRAM, read_energy: 1, write_energy: 1}\n"
+    chip += "  - fanout: cores\n    axes: [{axis: core, size: 8}]\n  - {compute: MAC, throughput: 1, energy: 1}\n"
+    tree = "store DRAM: A B C D Y Z\nsplit parallel @ core shares {0}:\n  - for m in 8\n    compute Y @ MAC\n"
+    tree += "  - for m in 8\n    compute Z @ MAC\n"
+    for name, text in (("w.yaml", work), ("c.yaml", chip), ("t.txt", tree.format("1 7"))):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    found = el.evaluate(*(str(tmp_path / name) for name in ("w.yaml", "c.yaml", "t.txt")))
+    assert used(found) == {"Y": ("MAC", 1, 1), "Z": ("MAC", 1, 7)}
+    assert idle(found) == "Z uses 1 of 7 MAC"

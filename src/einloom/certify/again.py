@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 TINY_POINTS, TINY_EINSUMS, TINY_LEVELS, TINY_SECONDS = 16, 2, 4, 10.0
 SMALL_TILES, SMALL_EINSUMS, SMALL_INSTANCES, SMALL_SECONDS = 1000, 8, 1 << 16, 5.0  # of CPU time
 SLIDING_INSTANCES = 1 << 8  # of axes where windows slide: each way to use them has tables of its own
-HALF = 0.5  # of what is left of a budget, for a route that may not end; the last one has the rest
+FIRST_SHARE = 0.5  # of what is left of a budget, for a route that may not end; the last one has the rest
 BELOW = 1 - 3e-9
 """Of a value: what is below this is better, and not the same in other rounding."""
 
@@ -72,14 +72,14 @@ def solve_again(result: Result, budget: Budget | None = None) -> SecondSolution:
         return _ragged(result)
     if _tiny(problem):
         with suppress(BudgetExhausted):
-            found = ask(method("exhaustive"), problem, left(HALF), _CpuSeconds(TINY_SECONDS))
+            found = ask(method("exhaustive"), problem, left(FIRST_SHARE), _CpuSeconds(TINY_SECONDS))
             return _proven(found, "enumeration of all trees")
     from ..search.exact import Exact, ExactOptions, Rules
 
     if _small(problem):
         options = ExactOptions(Rules(stationary=False, lowering=False, limits=False, settled=False), incumbent=False)
         with suppress(BudgetExhausted):
-            found = Exact(options).search(problem, left(HALF), _CpuSeconds(SMALL_SECONDS))
+            found = Exact(options).search(problem, left(FIRST_SHARE), _CpuSeconds(SMALL_SECONDS))
             return _proven(found, "exact, with dominance as its only pruning rule,")
     if problem.objective.name == "pareto":
         options = ExactOptions(Rules(stationary=False, lowering=False, settled=False))

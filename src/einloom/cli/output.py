@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from os.path import exists, isfile
 from pathlib import Path
 
 import click
@@ -131,7 +132,7 @@ def keep_apart(*paths: str | Path | None) -> None:
             if _same(path, earlier):
                 raise SpecError(f"{other} and {name} are the same file, {str(path)!r}; give each its own")
         for text in _inputs():
-            if Path(text).is_file() and _same(path, text):
+            if isfile(text) and _same(path, text):
                 raise SpecError(f"{name} would replace {text!r}, which is read here; give another place")
 
 
@@ -165,4 +166,4 @@ def _same(one: str | Path, other: str | Path) -> bool:
         first, second = Path(one).resolve(), Path(other).resolve()
     except OSError:  # the working folder is gone
         return False
-    return first == second and (first.is_file() or not first.exists())
+    return first == second and (isfile(first) or not exists(first))

@@ -10,10 +10,10 @@ from .guard import guarded
 
 @click.command("rewrite")
 @click.argument("workload", shell_complete=completion.workloads)
-@click.argument("call", metavar="NAME:KEY=NUMBER,…")
+@click.argument("call", metavar="NAME[:KEY=NUMBER,…]")
 @guarded
 def rewrite_verb(workload: str, call: str) -> None:
-    """Print an equivalent of WORKLOAD, as in online_softmax:tiles=4 or windows:height=7,width=4."""
+    """Print an equivalent of WORKLOAD, as in online_softmax:tiles=4, windows:height=7,width=4 or stored_padding."""
     from ..dataflows.rewrites import rewrite
     from ..reading.units import parse
     from ..workload.files import workload_text

@@ -21,7 +21,7 @@ from .record import Conflict, Explanation, FusionAlternative, Gain, Relaxation
 from .relaxations import relaxations, valued
 from .sensitivity import gains, shares
 
-HALF = 0.5  # of a budget, for whether there is any mapping; the rest is for the best one where that is not known then
+FEASIBILITY = 0.5  # of a budget, for whether there is any mapping; the best one has the rest if that stays open
 
 __all__ = ["Explanation", "explain_problem", "explain_result", "parse_explanation", "read_explanation"]
 
@@ -38,7 +38,7 @@ def explain_problem(
     conflicts: list[Conflict] = []
     helpful: list[Relaxation] = []
     try:
-        with asker.within(HALF):
+        with asker.within(FEASIBILITY):
             first = asker.feasible(problem, "all constraints")
     except (Unfinished, Undecided):
         return _mapped(asker, problem, quick) if asker.timed else _unknown(asker, problem)

@@ -30,6 +30,8 @@ def chosen(asked: Method | str, options: Table[str, object] | None = None) -> Me
 
     Raises SpecError for an unknown name or option, for options of an object, and for an object that is no method.
     """
+    if options is not None and not (isinstance(options, Table) and all(isinstance(name, str) for name in options)):
+        raise SpecError(f"options of a method are values by their names, not {options!r:.80}")
     if isinstance(asked, str):
         return method(asked, options)
     if options:

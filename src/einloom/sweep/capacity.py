@@ -38,7 +38,13 @@ def sizes(capacities: str | Iterable[int | str]) -> list[int]:
     Raises SpecError for what is no size.
     """
     listed = [one for one in capacities.split(",") if one.strip()] if isinstance(capacities, str) else capacities
-    return [int(parse(one.strip() if isinstance(one, str) else one, "size")) for one in listed]
+    found = list(listed) if isinstance(listed, Iterable) else [None]
+    for one in found:
+        if not isinstance(one, int | str):
+            raise SpecError(
+                f"capacities are numbers of bits or sizes, in a list or with commas, not {capacities!r:.80}"
+            )
+    return [int(parse(one.strip() if isinstance(one, str) else one, "size")) for one in found]
 
 
 def variants(problem: Problem, memory: str, capacities: Sequence[int], fused: bool) -> list[tuple[int, Problem]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import Ended, SpecError
@@ -41,11 +42,11 @@ class AnswerStore:
 
     def without_others(self, asked: Callable[[int], Problem]) -> tuple[int, ...]:
         """Take answers to other problems than `asked` makes of their capacity out of the index; their capacities."""
-        others = [
-            capacity
-            for capacity, name in self.files.items()
-            if (self.folder / name).exists() and read_answer(self.folder / name).problem != asked(capacity)
-        ]
+        others = []
+        for capacity, name in self.files.items():
+            with suppress(SpecError):  # a broken file is told of when it is asked for
+                path = self.folder / name
+                others += [capacity] if path.exists() and read_answer(path).problem != asked(capacity) else []
         for capacity in others:
             del self.files[capacity]
         return tuple(others)

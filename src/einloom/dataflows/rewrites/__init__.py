@@ -60,7 +60,7 @@ REWRITES: Mapping[str, RewriteRule] = MappingProxyType(
 )
 
 
-ALWAYS: Mapping[str, Callable[[Workload], Workload]] = MappingProxyType({"stored_padding": stored_padding})
+FOR_ANY: Mapping[str, Callable[[Workload], Workload]] = MappingProxyType({"stored_padding": stored_padding})
 """Rewrites of workloads of any family, which have no numbers and no dataflow."""
 
 
@@ -126,12 +126,14 @@ def rewrite(workload: Workload, name: str, **numbers: int) -> Workload:
 
     Raises SpecError with a suggestion for an unknown name or number, and for a workload that the rewrite does not fit.
     """
-    if name in ALWAYS:
+    if not isinstance(name, str):
+        raise SpecError(f"a rewrite is named by a text, not {name!r:.80}")
+    if name in FOR_ANY:
         if numbers:
-            raise SpecError(f"{name} has no numbers, such as {', '.join(numbers)}", suggestion=name)
-        return ALWAYS[name](workload)
+            raise SpecError(f"{name} takes no numbers, but {', '.join(numbers)} is given", suggestion=name)
+        return FOR_ANY[name](workload)
     if name not in REWRITES:
-        raise unknown("rewrite", name, (*REWRITES, *ALWAYS))
+        raise unknown("rewrite", name, (*REWRITES, *FOR_ANY))
     rule = known_rule(name, numbers)
     if name == "online_softmax" and not numbers:
         raise SpecError("online_softmax needs a number of tiles", suggestion="online_softmax:tiles=4")

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from ...mapping.tree import Compute, Loop, Nest, Split
 from ...result import Result
 from ...workload.padding import padded_variables
 
-HALF, GROUPS, NAMES = 0.5, 4, 3  # a smaller share is told of; so many numbers, and Einsums of each
+IDLE_BELOW, GROUPS, NAMES = 0.5, 4, 3  # a smaller share is told of; so many numbers, and Einsums of each
 
 
 def used(result: Result) -> dict[str, tuple[str, int, int]]:
-    """(compute unit, instances with work, all instances) of every Einsum that computes.
+    """(compute unit, instances with work, all instances that it may have) of every Einsum that computes.
 
-    Spatial loops of an Einsum multiply: 8 rows by 4 columns give 32 instances work.
+    Spatial loops of an Einsum multiply: 8 rows by 4 columns give 32 instances work. Einsums that run at the same time
+    on an axis have their share of it; they are left out where no shares are said.
     """
     found: dict[str, tuple[str, int, int]] = {}
-    _walk(result, result.mapping.nest, (), found)
+    _walk(result, result.mapping.nest, (), Fraction(1), found)
     return found
 
 
-def _walk(result: Result, nest: Nest, above: tuple[Loop, ...], found: dict[str, tuple[str, int, int]]) -> None:
+def _walk(
+    result: Result, nest: Nest, above: tuple[Loop, ...], part: Fraction, found: dict[str, tuple[str, int, int]]
+) -> None:
     for node in nest:
         match node:
             case Loop():
@@ -28,10 +33,14 @@ def _walk(result: Result, nest: Nest, above: tuple[Loop, ...], found: dict[str, 
                 work = 1
                 for loop in above:
                     work *= loop.trips if loop.variable(einsum) is not None else 1
-                found[einsum] = unit, work, result.machine.instances(unit)
+                found[einsum] = unit, work, int(part * result.machine.instances(unit))
+            case Split(where=str(axis)) if axis in result.machine.axes:
+                for branch, share in zip(node.branches, node.shares, strict=False):
+                    mine = part * Fraction(share, result.machine.axes[axis].size)
+                    _walk(result, branch, above, mine, found)
             case Split():
                 for branch in node.branches:
-                    _walk(result, branch, above, found)
+                    _walk(result, branch, above, part, found)
 
 
 def kept_off(result: Result) -> str:
@@ -39,9 +48,9 @@ def kept_off(result: Result) -> str:
     there are none."""
     told, workload = [], result.workload
     for einsum, (_, work, every) in used(result).items():
-        padded = [v for v in workload.einsum(einsum).variables if v in padded_variables(workload, einsum)]
-        variables = [v for v in padded if workload.extents[v] > 1]
-        if work < HALF * every and variables:
+        padded = padded_variables(workload, einsum)
+        variables = [v for v in workload.einsum(einsum).variables if v in padded and workload.extents[v] > 1]
+        if work < IDLE_BELOW * every and variables:
             told.append(f"{', '.join(variables)} of {einsum}")
     more = len(told) - NAMES
     rest = f" and of {more} more" if more > 0 else ""
@@ -57,7 +66,7 @@ def idle(result: Result) -> str:
     """The Einsums that leave more than half of their unit's instances without work, in a sentence; empty if none do."""
     groups: dict[tuple[str, int, int], list[str]] = {}
     for einsum, use in used(result).items():
-        if use[1] < HALF * use[2]:
+        if use[1] < IDLE_BELOW * use[2]:
             groups.setdefault(use, []).append(einsum)
     told = []
     for (unit, work, every), einsums in sorted(groups.items(), key=lambda item: item[0][1] / item[0][2]):

@@ -1,7 +1,7 @@
 """Search methods by turns while a proof has no mapping of its own: each begins from the best that all have met.
 
 Comes in: a problem, as for `first.FirstMappings`, whose first mapping they begin from. Goes out: better ones. `auto`
-hands this to `exact`, which gives it a share of the seconds.
+hands this to `exact`, which gives it a share of the seconds. Moves as of the first mappings have a turn, too.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from .states import StateMethod
 
 LONGER = 1.5  # times as long is each round of turns
 LONGEST = 2.0  # seconds of a turn
+MOVING = 2.0  # seconds of the first round of moves with long searches of privates, after the methods
 ELITE = 4  # states that turns begin from, at most
 LARGEST = 40  # Einsums of a cascade in which a turn can change something
 SOLVER = 256 << 20  # bytes of room before integer programs are solved, whose solver is another library
@@ -95,8 +96,20 @@ class Turns(FirstMappings):
         for number, (method, seconds) in enumerate(cycle(self._turns)):
             yield
             if number and number % len(self._turns) == 0:
+                yield from self._move(MOVING * longer, rng)
                 longer *= LONGER
             self._take(method, min(LONGEST, seconds * longer), rng)
+
+    def _move(self, seconds: float, rng: Random) -> Iterator[None]:
+        """Moves from the best state with long searches of privates after each, for some seconds."""
+        points, end = self._points, time.process_time() + seconds
+        if points is None or points.best is None:
+            return
+        for _ in self._hops(points, points.best, rng):
+            if time.process_time() >= end:
+                break
+            yield
+        self._offer()
 
     def _able(self, points: Points) -> bool:
         """True if turns are worth it; else the proof gets more of the seconds where a point costs a walk. Within a

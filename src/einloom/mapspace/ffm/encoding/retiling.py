@@ -15,7 +15,7 @@ from .skeletons import NoProposal, SkeletonDraft, chosen
 from .state import State
 
 STEPS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 1.1, 1.25, 1.5, 2.0)  # times the trips of a loop
-SECOND = 0.2  # of the moves leave the tile of the first loop as it is
+UNTOUCHED = 0.2  # of the moves leave the tile of the first loop as it is
 OTHER = 0.6  # of the moves ask the second loop to iterate another variable
 FURTHER = 1.5  # times the trips, until tiles fit
 ROUNDEST = 7  # tiles are multiples of a power of two, up to two to this power
@@ -24,7 +24,7 @@ ROUNDEST = 7  # tiles are multiples of a power of two, up to two to this power
 def retiled(facts: Facts, state: State, i: int, rng: Random, fits: Callable[[State], bool]) -> State:
     """A state with other tiles of the loops that Einsum i shares. Raises NoProposal with a rule's name."""
     level = chosen(range(len(state.shared[i])), rng)
-    if rng.random() >= SECOND:
+    if rng.random() >= UNTOUCHED:
         trips, extent = state.shared[i][level][1], extent_of(facts, state, i, level)
         new = max(1, round(trips * rng.choice(STEPS)))
         new = trips + 1 if new == trips else new
