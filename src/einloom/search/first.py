@@ -7,7 +7,7 @@ before it has a mapping of its own; a proof that ends never looks at it (docs/ex
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -48,11 +48,14 @@ HOT, WARM, COLD = 0.3, 0.1, 0.001  # temperatures of annealing: first from a new
 ROUND, LONGER, ALIKE = 600, 1.5, 4  # steps of the first rounds; longer by so much after as many rounds
 RESHAPED = 0.3  # of the steps change what Einsums share
 STEPPED, STEP = 24, 100  # proposals for the privates of an Einsum in a step, and in machine code
-SWEEPS, SWEPT = (0.0, 0.03, 0.1, 0.3), 1000  # temperatures, one after the other, and proposals for each Einsum at each
-HOPPED, HOP, HOPPING = 3000, 0.1, 0.003  # proposals after a move to other tiles, their temperature, that of such moves
-LONG, NEAR = 7000, 1.2  # proposals more, if the state is no worse than so many times the one before
-RETILED = 0.8  # of these moves in `ragged`; the others change what Einsums share in any way
-RETURNS = 200  # moves without a better state, after which states are annealed again
+# What follows was chosen on a layer of GPT-3 in `ragged` (docs/exact.md, the limit).
+SWEEP_HEATS = (0.0, 0.03, 0.1, 0.3)  # temperatures, one after the other, at which all privates are searched
+SWEEP_TRIES = 1000  # proposals for each Einsum at each of them
+MOVE_TRIES, MOVE_HEAT = 3000, 0.1  # proposals after a move of what Einsums share, for each that it touches
+MOVE_MORE, MOVE_NEAR = 7000, 1.2  # so many more, if the state is no worse than so many times the one before
+MOVE_ACCEPTED = 0.003  # the temperature at which such moves are taken
+MOVES_IN_VAIN = 200  # without a better state, after which states are annealed again
+RETILED = 0.8  # of the moves in `ragged` are to other tiles; the others change what Einsums share in any way
 FITTING = 12  # steps to make the tiles of a proposal fit
 CHECKING = 4  # seconds of drawing for one of pricing what was drawn as a whole
 LATEST = 0.2  # seconds of wall time that drawing takes at a time
@@ -386,9 +389,9 @@ class FirstMappings:
         before = INFINITE
         while found[0] < before * SURELY:
             before = found[0]
-            for heat in SWEEPS:
+            for heat in SWEEP_HEATS:
                 for i in range(points.facts.count):
-                    found = self._seen(self._better(points, found, rng, i, SWEPT, heat))
+                    found = self._seen(self._better(points, found, rng, i, SWEEP_TRIES, heat))
                     yield
         return found
 
@@ -398,21 +401,30 @@ class FirstMappings:
         In `ragged` mostly to other tiles of shared loops.
         """
         now, waiting = found, 0
-        while waiting < RETURNS and points.facts.floating:
-            near, best = self._hop(points, now, rng), min(now[0], INFINITE if self._top is None else self._top[0])
+        while waiting < MOVES_IN_VAIN and points.facts.floating:
+            best = min(now[0], INFINITE if self._top is None else self._top[0])
+            near = self._hop(points, now, rng)
             waiting += 1
             yield
             if near is None:
                 continue
             changed = changed_paths(now[1], near[1])
-            for tries in (HOPPED, LONG):
-                for i in changed if tries == HOPPED or near[0] < now[0] * NEAR else ():
-                    near = self._seen(self._better(points, near, rng, i, tries, HOP))
-                    yield
+            near = yield from self._searched(points, near, rng, changed, MOVE_TRIES)
+            if near[0] < now[0] * MOVE_NEAR:
+                near = yield from self._searched(points, near, rng, changed, MOVE_MORE)
             if near[0] < best * SURELY:
                 near, waiting = (yield from self._swept(points, near, rng)), 0
-            if accepted(near[0], now[0], HOPPING, rng):
+            if accepted(near[0], now[0], MOVE_ACCEPTED, rng):
                 now = near
+
+    def _searched(
+        self, points: Points, found: Valued, rng: Random, einsums: Sequence[int], tries: int
+    ) -> Generator[None, None, Valued]:
+        """A state with better privates of some Einsums, after so many proposals for each."""
+        for i in einsums:
+            found = self._seen(self._better(points, found, rng, i, tries, MOVE_HEAT))
+            yield
+        return found
 
     def _hop(self, points: Points, now: Valued, rng: Random) -> Valued | None:
         """A state with other tiles of what Einsums share, or with something else of it; None without one that fits."""

@@ -26,9 +26,9 @@ def retiled(facts: Facts, state: State, i: int, rng: Random, fits: Callable[[Sta
     level = chosen(range(len(state.shared[i])), rng)
     if rng.random() >= UNTOUCHED:
         trips, extent = state.shared[i][level][1], extent_of(facts, state, i, level)
-        new = max(1, round(trips * rng.choice(STEPS)))
-        new = trips + 1 if new == trips else new
-        state = with_tile(facts, state, i, level, round_tile(extent, min(new, extent), _multiple(rng)), rng)
+        wanted = max(1, round(trips * rng.choice(STEPS)))
+        wanted = trips + 1 if wanted == trips else wanted
+        state = with_tile(facts, state, i, level, round_tile(extent, min(wanted, extent), _multiple(rng)), rng)
     level = chosen(range(len(state.shared[i])), rng)
     if rng.random() < OTHER:
         state = _turned(facts, state, i, level, rng)
@@ -64,9 +64,9 @@ def _turned(facts: Facts, state: State, i: int, level: int, rng: Random) -> Stat
     if axis is not None or variable == old:
         return state
     extent = facts.extents[variable]
-    new = next(n for n in (trips, 2, extent) if extent % n == 0)
+    dividing = next(n for n in (trips, 2, extent) if extent % n == 0)
     draft = SkeletonDraft(facts, state)
-    draft.wanted[i] = [*state.shared[i][:level], (variable, new, None)]
+    draft.wanted[i] = [*state.shared[i][:level], (variable, dividing, None)]
     return draft.settled(rng)
 
 
