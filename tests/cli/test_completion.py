@@ -32,6 +32,7 @@ def offered(words: str) -> list[str]:
         ("einloom map matmul simple --order f", ["plain,free"]),
         ("einloom export zigzag matmul eye", ["plain,eyeriss"]),
         ("einloom zoo flat-", ["plain,flat-m", "plain,flat-b", "plain,flat-h", "plain,flat-r"]),
+        ("einloom rewrite resnet18 s", ["plain,stored_padding"]),
         ("einloom map ./w", ["file,./w"]),
         ("einloom evaluate r.js", ["file,r.js"]),
         ("einloom sim", ["plain,simulate"]),

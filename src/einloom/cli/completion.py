@@ -63,6 +63,13 @@ def spaces(context: click.Context, parameter: click.Parameter, begun: str) -> Of
     return _offers(begun, ((name, None) for name in space_names()))
 
 
+def rewrites(context: click.Context, parameter: click.Parameter, begun: str) -> Offers:
+    """The rewrites that begin so."""
+    from ..dataflows.rewrites import FOR_ANY, REWRITES
+
+    return _offers(begun, ((name, None) for name in (*REWRITES, *FOR_ANY)))
+
+
 def _traffic(machine: str) -> list[str]:
     from ..zoo.machine_by_name import load_machine
 

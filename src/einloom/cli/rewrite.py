@@ -10,7 +10,7 @@ from .guard import guarded
 
 @click.command("rewrite")
 @click.argument("workload", shell_complete=completion.workloads)
-@click.argument("call", metavar="NAME[:KEY=NUMBER,…]")
+@click.argument("call", metavar="NAME[:KEY=NUMBER,…]", shell_complete=completion.rewrites)
 @guarded
 def rewrite_verb(workload: str, call: str) -> None:
     """Print an equivalent of WORKLOAD, as in online_softmax:tiles=4, windows:height=7,width=4 or stored_padding."""
