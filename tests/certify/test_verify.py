@@ -370,3 +370,10 @@ def test_the_bound_of_any_tiles_needs_seconds_that_are_left(monkeypatch: pytest.
     assert checks["any tiles"].detail == "the bound is not derived again: the budget of seconds ended"
     assert checks["any tiles"].passed is None
     assert {c.name: c.passed for c in el.verify(found).checks}["any tiles"] is True
+
+
+def test_a_long_look_for_any_tiles_ends_with_the_seconds() -> None:
+    """Three products of 4,095 rows and columns take much longer than the hundredth of a second that there is."""
+    asked = problem("matmuls:n=3,m=4095,kn=4095", "nvdla", "edp")
+    found = el.map("matmuls:n=3,m=4095,kn=4095", "nvdla", "edp", steps=1)
+    assert again.below_integer(asked, found.value, Budget(0.01)) is None

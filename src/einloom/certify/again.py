@@ -90,13 +90,13 @@ def solve_again(result: Result, budget: Budget | None = None) -> SecondSolution:
     return _below(problem, result.value * BELOW, "exact below the value,", left())
 
 
-def below_integer(problem: Problem, bound: float) -> bool:
+def below_integer(problem: Problem, bound: float, budget: Budget | None = None) -> bool | None:
     """True if the relaxation of any integer tiles has something below `bound`, looked for without the rules that leave
-    out loops. Raises SpecError where there is no such relaxation."""
+    out loops; None if the budget ended first. Raises SpecError where there is no such relaxation."""
     from ..search.exact import Rules
     from ..search.exact.integer import is_below
 
-    return is_below(problem, bound, Rules(stationary=False, lowering=False, settled=False))
+    return is_below(problem, bound, Rules(stationary=False, lowering=False, settled=False), budget)
 
 
 def _ragged(result: Result) -> SecondSolution:

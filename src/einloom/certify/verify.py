@@ -20,7 +20,7 @@ from ..cost.event import event_seconds
 from ..errors import BudgetExhausted, EinloomError, Ended, Infeasible, SpecError
 from ..mapspace.registry import space_for
 from ..mapspace.space import FUSED_ONCE
-from ..problem import MODEL_VERSION, MOMENT, Budget, Certificate, Guarantee
+from ..problem import MODEL_VERSION, Budget, Certificate, Guarantee
 from ..problem.any_tiles import any_tiles
 from ..result import Provenance, Result
 from .again import SecondSolution, below_integer, solve_again
@@ -305,13 +305,13 @@ def _same_points(mine: Points, theirs: Points) -> bool:
 
 
 def _bounded_again(result: Result, bound: float, budget: Budget) -> Check:
-    """Look for something below the bound of any integer tiles, with every loop everywhere, if any seconds are left."""
-    if budget.seconds is not None and budget.seconds <= MOMENT:
-        return Check("any tiles", None, f"the bound is not derived again: {Ended.SECONDS.words}")
+    """Look for something below the bound of any integer tiles, with every loop everywhere."""
     try:
-        below = below_integer(result.problem, bound)
+        below = below_integer(result.problem, bound, budget)
     except SpecError as error:
         return Check("any tiles", False, error.message)
+    if below is None:
+        return Check("any tiles", None, f"the bound is not derived again: {Ended.SECONDS.words}")
     words = f"the relaxation has {'something' if below else 'nothing'} below {bound!r}"
     return Check("any tiles", not below, words)
 

@@ -65,17 +65,19 @@ def integer_bound(
     return min(max(proven), value), None
 
 
-def is_below(problem: Problem, bound: float, rules: Rules) -> bool:
-    """True if the relaxation has something below a bound, by more than rounding. Raises SpecError as
-    `integer_bound`."""
+def is_below(problem: Problem, bound: float, rules: Rules, budget: Budget | None = None) -> bool | None:
+    """True if the relaxation has something below a bound, by more than rounding; None if the budget ended before that
+    was known. Raises SpecError as `integer_bound`."""
     refuse_unbounded(problem)
-    attempt = _attempt(problem, ExactOptions(rules), Stops(Budget(), Watcher()))
+    attempt = _attempt(problem, ExactOptions(rules), Stops(budget or Budget(), Watcher()))
     limit = bound / attempt.repeats * BELOW
     try:
         attempt.lower_bound(limit)
         attempt.towards_least(limit)
     except Infeasible:
         return False
+    except Stopped:
+        return None
     return True
 
 
