@@ -31,15 +31,9 @@ from ..search.method import Method, Recorder
 from ..search.registry import SHIPPED
 from ..search.several import Labelled
 from . import completion, output
+from .arguments import machine_argument, machine_or_none, objective_option, workload_argument
 from .guard import FAILED, fail, guarded, stopped
 
-objective_option = click.option(
-    "--objective",
-    shell_complete=completion.objectives,
-    default="energy",
-    show_default=True,
-    help=f"What is minimised: {', '.join(OBJECTIVES[:-1])} or traffic:MEMORY.",
-)
 _LIMITS = (
     click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor."),
     click.option("--mapspace", metavar="FILE", help="Limits of the space: keep, bypass, fusion, loops, tiles, axes."),
@@ -77,9 +71,9 @@ def limited(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("map")
-@click.argument("workload", shell_complete=completion.workloads)
-@click.argument("machine", shell_complete=completion.machines)
-@objective_option
+@workload_argument
+@machine_argument
+@objective_option(f"What is minimised: {', '.join(OBJECTIVES[:-1])} or traffic:MEMORY.")
 @limited
 @click.option("--relax", metavar="NAME", help="integer: say, too, how near this is to mappings with any integer tiles.")
 @click.option(
@@ -174,15 +168,10 @@ def _search(
 
 
 @click.command("evaluate")
-@click.argument("workload", shell_complete=completion.workloads)
-@click.argument("machine", shell_complete=completion.machines, required=False)
+@workload_argument
+@machine_or_none
 @click.argument("mapping", required=False)
-@click.option(
-    "--objective",
-    shell_complete=completion.objectives,
-    metavar="NAME",
-    help="By default that of the result, or energy.",
-)
+@objective_option("By default that of the result, or energy.", default=None)
 @click.option("--latency", metavar="RULE", help="Of the total: einsum (default) or tile; every view is shown anyway.")
 @output.by_option
 @output.json_option
@@ -209,8 +198,8 @@ def _counted(counts: Table[tuple[str, str, str, str], int]) -> list[dict[str, ob
 
 
 @click.command("simulate")
-@click.argument("workload", shell_complete=completion.workloads)
-@click.argument("machine", shell_complete=completion.machines, required=False)
+@workload_argument
+@machine_or_none
 @click.argument("mapping", required=False)
 @click.option("--seed", default=0, show_default=True, help="Of the random integers that are computed with.")
 @output.json_option
@@ -237,8 +226,8 @@ def simulate_verb(workload: str, machine: str | None, mapping: str | None, seed:
 
 
 @click.command("run")
-@click.argument("workload", shell_complete=completion.workloads)
-@click.argument("machine", shell_complete=completion.machines, required=False)
+@workload_argument
+@machine_or_none
 @click.argument("mapping", required=False)
 @click.option("--seed", default=0, show_default=True, help="Of the random numbers that are computed with.")
 @click.option("--keep", metavar="FOLDER", type=click.Path(), help="Keep the program, its inputs and its results there.")

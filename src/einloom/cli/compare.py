@@ -11,6 +11,7 @@ from ..errors import SpecError
 from ..problem import Budget
 from ..zoo.catalogue import looks_like_path
 from . import completion, output
+from .arguments import objective_option
 from .commands import limited
 from .guard import guarded, stopped
 
@@ -28,13 +29,7 @@ _OF_RUNS = ("objective", "seeds", "folder", "budget_evaluations", "budget_second
     metavar="NAME,...",
     help="Run these on WORKLOAD MACHINE; exact gives the optimum.",
 )
-@click.option(
-    "--objective",
-    shell_complete=completion.objectives,
-    default="energy",
-    show_default=True,
-    help="Of the runs, as `einloom map` has it.",
-)
+@objective_option("Of the runs, as `einloom map` has it.")
 @limited
 @click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Runs of each method.")
 @click.option("--budget-evaluations", type=click.IntRange(1), help="Points of each run of a method with a seed.")

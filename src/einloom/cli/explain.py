@@ -19,6 +19,7 @@ from ..result.unmapped import parse_answer
 from ..search.method import Recorder
 from ..search.principles.told import told
 from . import completion, output
+from .arguments import machine_or_none, objective_option
 from .commands import limited
 from .guard import guarded, stopped
 
@@ -27,12 +28,8 @@ Answer = Problem | Result | Explanation
 
 @click.command("explain")
 @click.argument("workload", shell_complete=completion.workloads, metavar="WORKLOAD|ANSWER.json")
-@click.argument("machine", shell_complete=completion.machines, required=False)
-@click.option(
-    "--objective",
-    shell_complete=completion.objectives,
-    help=f"What a mapping is best in: one of {', '.join(OBJECTIVES)}; default energy.",
-)
+@machine_or_none
+@objective_option(f"What a mapping is best in: one of {', '.join(OBJECTIVES)}; default energy.", default=None)
 @limited
 @click.option("--principles", is_flag=True, help="Say instead which of FuseCU's principles holds, and its cost.")
 @click.option("--quick", is_flag=True, help="Search for no optima; of a result show only what it takes.")

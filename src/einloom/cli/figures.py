@@ -16,6 +16,7 @@ from ..report.text.table import columns
 from ..result import Result
 from ..result.sweep import CapacityPoint, Sweep, read_sweep
 from . import completion
+from .arguments import machine_argument, objective_option, workload_argument
 from .commands import limited
 from .guard import guarded, stopped
 from .output import deliver, refuse, tell
@@ -58,17 +59,12 @@ def figure_verb(kind: str, files: tuple[str, ...], output: str, **options: Any) 
 
 
 @click.command("sweep")
-@click.argument("workload", shell_complete=completion.workloads)
-@click.argument("machine", shell_complete=completion.machines)
+@workload_argument
+@machine_argument
 @click.option("--memory", required=True, metavar="NAME", help="The memory whose capacity varies.")
 @click.option("--capacities", required=True, metavar="LIST", help='Such as "64 KiB, 128 KiB, 1 MiB".')
 @click.option("--fused/--unfused", default=True, help="Unfused: intermediates stay in the outermost memory.")
-@click.option(
-    "--objective",
-    shell_complete=completion.objectives,
-    metavar="NAME",
-    help="By default the traffic of the outermost memory.",
-)
+@objective_option("By default the traffic of the outermost memory.", default=None)
 @limited
 @click.option("--method", shell_complete=completion.methods, default="exact", show_default=True, help="How to search.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="For each capacity.")

@@ -27,7 +27,7 @@ from ..workload.files import workload_text
 from ..zoo.catalogue import split_call
 from ..zoo.machine_by_name import load_machine
 from ..zoo.workload_by_name import load_workload
-from . import completion
+from .arguments import machine_argument, objective_option, workload_argument
 from .guard import FAILED, NamedCommands, fail, guarded
 from .output import keep_apart, tell
 
@@ -47,8 +47,6 @@ class _Importers(NamedCommands):
 
 export_verb = NamedCommands("export", help="Write a problem as another tool's files.")
 import_verb = _Importers("import", help="Read another tool's files.")
-workload_argument = click.argument("workload", shell_complete=completion.workloads)
-machine_argument = click.argument("machine", shell_complete=completion.machines)
 mapping_argument = click.argument("mapping", required=False)
 files_argument = click.argument("files", nargs=-1, required=True)
 folder_option = click.option("-o", "--output", metavar="DIR", required=True, help="The folder for the files.")
@@ -159,13 +157,7 @@ def import_onnx(
 @export_verb.command("accelforge")
 @workload_argument
 @machine_argument
-@click.option(
-    "--objective",
-    shell_complete=completion.objectives,
-    default="energy",
-    show_default=True,
-    help=f"One of {', '.join(OBJECTIVES)}.",
-)
+@objective_option(f"One of {', '.join(OBJECTIVES)}.")
 @click.option("--max-fused-loops", type=click.IntRange(0), help="At most so many loops above a fused tensor.")
 @click.option(
     "--max-fused-loops-per-rank-variable", "again", type=click.IntRange(1), help="So many of them of one rank (1)."

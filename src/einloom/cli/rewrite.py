@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from . import completion
+from .arguments import workload_argument
 from .guard import guarded
 
 
 @click.command("rewrite")
-@click.argument("workload", shell_complete=completion.workloads)
+@workload_argument
 @click.argument("call", metavar="NAME[:KEY=NUMBER,…]", shell_complete=completion.rewrites)
 @guarded
 def rewrite_verb(workload: str, call: str) -> None:

@@ -45,10 +45,19 @@ def level_name(text: str) -> str:
 SET = Written("a set expression such as 'input | weight'", selector, r"^[\sA-Za-z0-9_.|&~()]+$")
 LEVEL_NAME = Written("a name", level_name, r"^[^\W\d]\w*(-[^\W\d]\w*)*$")
 _ENERGY, _POWER, _TIME, _AREA = Number("energy"), Number("power"), Number("time"), Number("area")
+_THROUGHPUT = Number("throughput", positive=True, unlimited=True)
 _UNIT = (
     Key("leakage", _POWER, "watts per instance, used or not", default=0),
     Key("area", _AREA, "square metres per instance", default=0),
 )
+
+
+def _access(energies: str) -> Key:
+    """The width of an access, which says for how many bits `energies`."""
+    about = f"width of one access: {energies} for so many bits"
+    return Key("bits_per_access", Number("size", positive=True), about, default="1 bit")
+
+
 MEMORY = Record(
     "a memory",
     (
@@ -58,18 +67,9 @@ MEMORY = Record(
         Key("size", Number("size", positive=True, unlimited=True), "bits per instance", default="unlimited"),
         Key("read_energy", _ENERGY, "joules per access", default=0),
         Key("write_energy", _ENERGY, "joules per access", default=0),
-        Key(
-            "bits_per_access",
-            Number("size", positive=True),
-            "width of one access: the energies are for so many bits",
-            default="1 bit",
-        ),
-        Key(
-            "read_throughput", Number("throughput", positive=True, unlimited=True), "per instance", default="unlimited"
-        ),
-        Key(
-            "write_throughput", Number("throughput", positive=True, unlimited=True), "per instance", default="unlimited"
-        ),
+        _access("the energies are"),
+        Key("read_throughput", _THROUGHPUT, "per instance", default="unlimited"),
+        Key("write_throughput", _THROUGHPUT, "per instance", default="unlimited"),
         Key(
             "ports",
             Choice(("shared", "separate")),
@@ -105,18 +105,8 @@ TOLL = Record(
         *ORIGIN,
         COMPONENT,
         Key("energy", _ENERGY, "joules per access", default=0),
-        Key(
-            "bits_per_access",
-            Number("size", positive=True),
-            "width of one access: the energy is for so many bits",
-            default="1 bit",
-        ),
-        Key(
-            "throughput",
-            Number("throughput", positive=True, unlimited=True),
-            "per instance, both ways together",
-            default="unlimited",
-        ),
+        _access("the energy is"),
+        Key("throughput", _THROUGHPUT, "per instance, both ways together", default="unlimited"),
         Key("down", SET, "tensors that are charged on the way in, towards the units", default="all"),
         Key("up", SET, "tensors that are charged on the way out", default="all"),
         Key("widths", Table(Number("size", minimum=1), SET), "bits per value here, for sets of tensors; first match"),
@@ -131,7 +121,7 @@ LINK = Record(
         *ORIGIN,
         COMPONENT,
         Key("axis", LEVEL_NAME, "the axis whose instances it joins", required=True),
-        Key("throughput", Number("throughput", positive=True, unlimited=True), "bits per second", default="unlimited"),
+        Key("throughput", _THROUGHPUT, "bits per second", default="unlimited"),
         Key("energy", _ENERGY, "joules per bit and hop", default=0),
         Key("hops", Number("count", minimum=1), "hops of one transfer", default=1),
         Key("multicast", BOOLEAN, "does one transfer reach all instances that need the tile?", default=True),

@@ -466,8 +466,6 @@ class Explorer:
         spare = self.limits - remainder.below.least if self.setting.rules.limits else None
         empty: set[tuple[object, ...]] = set()
         for structure, own in watched(self.stacks[key], self.checkpoint):
-            if len(remainder.below.rows) > MANY:
-                self.checkpoint()
             if screen.may_fit(structure, own) and (spare is None or screen.within(spare, structure, own)):
                 like = in_any_order(structure, own)
                 if like not in empty and not self._fill(structure, own, option, held, remainder):
