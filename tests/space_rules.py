@@ -223,8 +223,9 @@ class Reading:
             own: list[list[int]] = []
             for axis in axes:
                 tensors = select(axis.only_irrelevant_to, self.workload, path.einsum.name)
-                barred = v in padded or any(v in path.uses[t].variables for t in tensors)
-                own.append([1] if barred else list(range(1, axis.size + 1)))
+                barred = any(v in path.uses[t].variables for t in tensors)
+                least = len(padded.get(v, ())) + 1
+                own.append([1] if barred else [1, *range(max(2, least), axis.size + 1)])
             choices.append([c for c in product(*own) if self.workload.extents[v] % prod(c) == 0])
         used = [
             [prod(column) for column in zip(*choice, strict=True)] for choice in product(*choices) if choice and axes
@@ -246,18 +247,23 @@ class Reading:
                     return False
         return True
 
-    def padded(self, einsum: Einsum) -> set[str]:
-        found: set[str] = set()
+    def padded(self, einsum: Einsum) -> dict[str, set[int]]:
+        """Variable -> its positions at which some window reaches outside."""
+        found: dict[str, set[int]] = {}
         for access in einsum.accesses:
             for index, size in zip(access.indices, self.workload.shape(access), strict=True):
-                last = index.constant + sum(k * (self.workload.extents[v] - 1) for v, k in index.terms)
-                if index.constant < 0 or last >= size:
-                    found |= set(index.variables)
+                extents = [self.workload.extents[v] for v in index.variables]
+                for at in product(*map(range, extents)):
+                    place = index.constant + sum(k * n for (_, k), n in zip(index.terms, at, strict=True))
+                    if not 0 <= place < size:
+                        for v, n in zip(index.variables, at, strict=True):
+                            found.setdefault(v, set()).add(n)
         return found
 
     def windows(self, path: Path) -> bool:
         padded, name = self.padded(path.einsum), path.einsum.name
-        if any(loop.axis is not None and loop.variable(name) in padded for loop in path.loops()):
+        spread = [loop for loop in path.loops() if loop.axis is not None and loop.trips > 1]
+        if any(loop.trips <= len(padded.get(str(loop.variable(name)), ())) for loop in spread):
             return False
         for i, (_, node) in enumerate(path.steps):
             split_below = any(isinstance(n, Split) for _, n in path.steps[i:])

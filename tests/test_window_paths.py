@@ -78,6 +78,7 @@ def differences(name: str, seed: int, hardware: Machine) -> Counter[str]:
         alike = (one.energy, one.latency) == pytest.approx((energy, latency), rel=1e-12) and one.traffic == traffic
         found["paths"] += 1
         found["other"] += not alike
+        found["spread"] += bool(closed[einsum].spread(path.word))
     return found
 
 
@@ -87,6 +88,7 @@ def differences(name: str, seed: int, hardware: Machine) -> Counter[str]:
 def test_paths_with_windows_are_priced_as_by_the_walk(name: str, ports: str, sums: str) -> None:
     found = differences(name, 2, machine(ports, sums))
     assert found["other"] == 0 and found["paths"] > 100
+    assert found["spread"] > 30 or name not in ("stride, dilation and padding", "padded chain")
 
 
 def mistaken(counted: Any, **changes: Any) -> Any:
@@ -107,8 +109,8 @@ def test_a_mistake_in_windows_is_seen(monkeypatch: pytest.MonkeyPatch, changes: 
 
 
 def test_instances_that_differ_are_left_to_the_walk() -> None:
-    """Two instances of three positions each: the first has padding at its edge, so the other one is busier."""
-    workload = build_workload("w", ["O[p] = W[r] * I[p+r-1]"], {"p": 6, "r": 2}, bits=8, shapes={"I": [6]})
+    """Two instances, and two positions with padding, one of each: none has as much to do as if there were none."""
+    workload = build_workload("w", ["O[p] = W[r] * I[p+r-1]"], {"p": 6, "r": 2}, bits=8, shapes={"I": [5]})
     levels = (
         Memory("DRAM", None, 10.0, 12.0),
         Fanout("outer", (Axis("X", 2),)),
@@ -124,7 +126,7 @@ def test_instances_that_differ_are_left_to_the_walk() -> None:
     found = price(workload, hardware, paths(workload, parse_mapping(text, workload, hardware)), "einsum", ())
     alike = closed.cost(steps)
     assert tuple(found.traffic(m.name) for m in hardware.memories) == alike.traffic
-    assert found.latency > alike.latency
+    assert found.latency < alike.latency
 
 
 @pytest.mark.parametrize("dimension", ["window", "padding", "partial multicast", "persistent input"])

@@ -146,7 +146,7 @@ def test_what_instances_access(stride: int, dilation: int) -> None:
 
 def busiest_has_the_mean(patch: pytest.MonkeyPatch) -> None:
     """The busiest instance is taken for no busier than the mean of those that have work."""
-    patch.setattr(Prices, "_of_busiest", lambda self, part, tensor, pieces, *_: pieces)
+    patch.setattr(Prices, "of_busiest", lambda self, part, tensor, pieces, *_: pieces)
 
 
 def lowered(patch: pytest.MonkeyPatch) -> None:

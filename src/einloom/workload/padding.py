@@ -2,17 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
 from .einsum import Workload
+
+
+class ReadRank(NamedTuple):
+    """A rank as an Einsum accesses it. terms: (number of the variable, coefficient) each."""
+
+    terms: Sequence[tuple[int, int]]
+    constant: int
+    size: int
+
+    def outside(self, extents: Sequence[int]) -> tuple[int, int]:
+        """How far its windows reach outside the declared shape, in front and at the end."""
+        most = self.constant + sum(c * (extents[v] - 1) for v, c in self.terms)
+        return max(0, -self.constant), max(0, most + 1 - self.size)
 
 
 def padded_variables(workload: Workload, einsum: str) -> frozenset[str]:
     """Rank variables of the ranks whose windows reach outside the declared shape."""
-    found: set[str] = set()
-    for access in workload.einsum(einsum).accesses:
-        for index, size in zip(access.indices, workload.shape(access), strict=True):
-            if index.constant < 0 or index.constant + index.extent(workload.extents) > size:
-                found.update(index.variables)
-    return frozenset(found)
+    return frozenset(padding_reach(workload, einsum))
+
+
+def padding_reach(workload: Workload, einsum: str) -> dict[str, int]:
+    """Positions of each variable of a padded rank whose windows reach outside the declared shape, for some position of
+    the rank's other variables."""
+    e = workload.einsum(einsum)
+    number = {v: i for i, v in enumerate(e.variables)}
+    ranks = (
+        ReadRank([(number[v], c) for v, c in index.terms], index.constant, size)
+        for access in e.accesses
+        for index, size in zip(access.indices, workload.shape(access), strict=True)
+    )
+    found = reaching(ranks, [workload.extents[v] for v in e.variables])
+    return {v: found[i] for v, i in number.items() if i in found}
+
+
+def reaching(ranks: Iterable[ReadRank], extents: Sequence[int]) -> dict[int, int]:
+    """As `padding_reach`, of variables by number. extents: of every variable."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for rank in ranks:
+        front, end = rank.outside(extents)
+        for v, c in rank.terms if front or end else ():
+            first[v] = max(first.get(v, 0), -(-front // c))
+            last[v] = max(last.get(v, 0), -(-end // c))
+    return {v: min(extents[v], n + last[v]) for v, n in first.items()}
 
 
 def has_windows(workload: Workload) -> bool:

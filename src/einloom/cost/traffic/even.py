@@ -127,6 +127,14 @@ class EvenPaths:
         """What every link moves, at both ends."""
         return [move for _, _, moved in self.links(steps, filled) for move in moved]
 
+    def crossed(
+        self, steps: tuple[Step, ...], one: TensorOnPath, parent: int, child: int | None
+    ) -> tuple[Counts, Counts]:
+        """Values that cross a link between two places, counted at the parent and at the child."""
+        if steps[-1][2]:
+            return crossed(steps, one.variables, one.joined, parent, child, self.extents, one.written)
+        return even_counts(steps, one, self.values(steps, one, child), parent, child)
+
     def values(self, steps: tuple[Step, ...], one: TensorOnPath, child: int | None) -> int:
         """Values of a tensor in all its tiles at `child` (None: the leaf), each tile counted once."""
         return one.values
@@ -155,10 +163,7 @@ class EvenPaths:
     ) -> list[Move]:
         """What one link moves. child: (place, memory) of the store below, None for the leaf."""
         below = None if child is None else child[0]
-        if steps[-1][2]:
-            upper, lower = crossed(steps, one.variables, one.joined, place, below, self.extents, one.written)
-        else:
-            upper, lower = _crossed(steps, one, self.values(steps, one, below), place, below)
+        upper, lower = self.crossed(steps, one, place, below)
         width = one.widths[memory]
         found = [(memory, upper[0] * width, upper[1] * width, one.written)]
         back = one.written and (self.rmw or child is None)
@@ -188,7 +193,7 @@ def _holders(steps: tuple[Step, ...], tensors: tuple[TensorOnPath, ...]) -> dict
     return found
 
 
-def _crossed(
+def even_counts(
     steps: tuple[Step, ...], one: TensorOnPath, values: int, parent: int, child: int | None
 ) -> tuple[Counts, Counts]:
     """Values that cross a link, counted at the parent and at the child (docs/model/moves.md). values: of all tiles.

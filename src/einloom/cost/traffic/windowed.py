@@ -1,5 +1,8 @@
 """The price of one path whose Einsum reads windows, where every loop cuts evenly.
 
+Padding is no value. Where a padded rank is spread over more instances than reach padding, one reaches none: it has
+windows that are not cut, and is the busiest.
+
 Of a tensor with windows the tiles overlap, leave gaps or end at the declared shape, so that all of them together have
 other values than the tensor. That number is a product over ranks, and a rank is counted by `formulas/windows` from the
 loops on its own variables alone: once for all paths that have these loops in this order. All else is as in `even`.
@@ -15,10 +18,11 @@ from typing import NamedTuple
 
 from ...machine.levels import Link, Machine
 from ...workload.einsum import Workload
+from ...workload.padding import padding_reach
 from ..formulas import windows
 from ..formulas.terms import LoopCut
-from .even import EvenPaths, TensorOnPath
-from .uneven import Step
+from .even import EvenPaths, TensorOnPath, even_counts
+from .uneven import Counts, Step
 
 Chain = tuple[tuple[int, int, int], ...]  # (number among the loops of the rank, trips, tile) of the loops of a variable
 
@@ -34,8 +38,8 @@ class WindowRank(NamedTuple):
 class WindowPaths(EvenPaths):
     """Prices paths of one Einsum.
 
-    ranks: those reached by windows, by tensor. plain: values of the other ranks. clipped: variables of windows that
-    reach beyond the declared shape; instances along these differ.
+    ranks: those reached by windows, by tensor. plain: values of the other ranks. reach: variables of windows that reach
+    beyond the declared shape, and how many of their positions do; instances along these differ.
     """
 
     def __init__(self, workload: Workload, machine: Machine, einsum: str) -> None:
@@ -44,8 +48,7 @@ class WindowPaths(EvenPaths):
         slid = {name: {v for rank in ranks for v, _ in rank.terms} for name, ranks in self.ranks.items()}
         variables = {one.name: one.variables for one in self.tensors}
         self.plain = {name: prod(self.extents[v] for v in variables[name] - slid[name]) for name in slid}
-        beyond = (rank for ranks in self.ranks.values() for rank in ranks if self._clipped(rank))
-        self.clipped = frozenset(v for rank in beyond for v, _ in rank.terms)
+        self.reach = padding_reach(workload, einsum)
 
     @staticmethod
     def able(workload: Workload, machine: Machine, einsum: str) -> bool:
@@ -57,27 +60,55 @@ class WindowPaths(EvenPaths):
         return plain and ways and one.kind != "copy" and not any(access.view for access in one.accesses)
 
     def takes(self, steps: tuple[Step, ...], filled: frozenset[tuple[int, str]]) -> bool:
-        """True if the path cuts evenly, spreads nothing along which instances differ, and pays for all of its stores:
-        what several readers need together is no product."""
-        return not steps[-1][2] and not filled and not any(s[0] == "par" and s[2] in self.clipped for s in steps)
+        """True if the path cuts evenly, leaves an instance that reaches no padding where it spreads a padded rank, and
+        pays for all of its stores: what several readers need together is no product."""
+        return not steps[-1][2] and not filled and not any(1 < n <= self.reach[v] for v, n in self._apart(steps))
 
-    def values(self, steps: tuple[Step, ...], one: TensorOnPath, child: int | None) -> int:
-        """As of `EvenPaths`, of a tensor's windows without what a sliding loop directly above keeps."""
+    def spread(self, above: tuple[Step, ...]) -> frozenset[str]:
+        """Variables of padded ranks that spatial loops cut among these steps: of their ranks the busiest instance below
+        reaches no padding."""
+        return frozenset(v for v, n in self._apart(above) if n > 1)
+
+    def _apart(self, steps: tuple[Step, ...]) -> list[tuple[str, int]]:
+        """(variable, instances) of the spatial loops over padded ranks."""
+        return [(step[2], step[3]) for step in steps if step[0] == "par" and step[2] in self.reach]
+
+    def crossed(
+        self, steps: tuple[Step, ...], one: TensorOnPath, parent: int, child: int | None
+    ) -> tuple[Counts, Counts]:
+        """As of `EvenPaths`; the busiest instance of a side below spatial loops over a padded rank reaches none."""
+        sides = list(super().crossed(steps, one, parent, child))
+        for side, place in enumerate((parent, child)):
+            spread = self.spread(steps[: parent if place is None else place])
+            if spread and self.ranks.get(one.name):
+                values = self.values(steps, one, child, spread)
+                sides[side] = (sides[side][0], even_counts(steps, one, values, parent, child)[side][1], 0, 0)
+        return sides[0], sides[1]
+
+    def values(
+        self, steps: tuple[Step, ...], one: TensorOnPath, child: int | None, uncut: frozenset[str] = frozenset()
+    ) -> int:
+        """As of `EvenPaths`, of a tensor's windows without what a sliding loop directly above keeps. uncut: variables
+        of whose ranks padding is counted too."""
         ranks = self.ranks.get(one.name, ())
         if not ranks:
             return one.values
         slides = None if child is None else _slides(steps, one, child)
-        stop = len(steps) if child is None else child
-        return self.plain[one.name] * prod(self.positions(rank, steps[:stop], slides) for rank in ranks)
+        stop, found = len(steps) if child is None else child, self.plain[one.name]
+        for rank in ranks:
+            found *= self.positions(self.reached(rank, uncut), steps[:stop], slides)
+        return found
 
     def _windows(self, name: str) -> tuple[WindowRank, ...]:
         access = self.einsum.access(name)
         indices = zip(access.indices, self.workload.shape(access), strict=True)
         return tuple(WindowRank(index.terms, index.constant, size) for index, size in indices if not index.simple)
 
-    def _clipped(self, rank: WindowRank) -> bool:
-        last = rank.constant + sum(coefficient * (self.extents[v] - 1) for v, coefficient in rank.terms)
-        return rank.constant < 0 or last >= rank.size
+    def reached(self, rank: WindowRank, uncut: frozenset[str]) -> WindowRank:
+        """The rank; with all that its windows reach, padding too, if it has one of these variables."""
+        if uncut.isdisjoint(v for v, _ in rank.terms):
+            return rank
+        return WindowRank(rank.terms, 0, 1 + sum(coefficient * (self.extents[v] - 1) for v, coefficient in rank.terms))
 
     def positions(self, rank: WindowRank, above: tuple[Step, ...], slides: int | None) -> int:
         """Positions of the rank that the tiles below some steps have. slides: place of the loop that keeps overlaps."""

@@ -1,8 +1,8 @@
 """Padding as part of the tensors: what reads outside of a tensor reads a rim of it instead.
 
 A workload with padded windows comes in, one without goes out, with the same operations and, if the rim holds what
-padding stands for (zero, of a maximum the least number), the same results. Then rule 11 of the space keeps
-no rank variable off the axes. What it costs: the rim is stored and moved, and is in the outermost memory from the
+padding stands for (zero, of a maximum the least number), the same results. Then rule 11 of the space bars
+no spatial loop. What it costs: the rim is stored and moved, and is in the outermost memory from the
 start, so a tensor that is written by the cascade is backed there (`initial`).
 """
 

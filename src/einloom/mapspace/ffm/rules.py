@@ -24,7 +24,7 @@ from ...mapping.legality.placement import visible_memories
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, describe, einsums_below
 from ...workload.einsum import Access, Workload
 from ...workload.orders import reordered
-from ...workload.padding import padded_variables
+from ...workload.padding import padding_reach
 from ...workload.parts import not_whole
 from ...workload.selectors import select
 from ..divisors import divisors_up_to
@@ -110,7 +110,7 @@ def least_work(
         for a in machine.axes.values()
         if (a.use == "full" or a.name in asked) and machine.position[a.name] < stop
     ]
-    padded = padded_variables(workload, einsum)
+    padded = padding_reach(workload, einsum)
     spread = spread_windows(workload, einsum) if windows else frozenset[str]()
     takes = tuple(
         (
@@ -133,17 +133,19 @@ def allowed_instances(
     limits: Limits,
     axis: Axis,
     variable: str,
-    padded: frozenset[str],
+    padded: Table[str, int],
     uneven: bool = False,
 ) -> tuple[int, ...]:
-    """The instances of an axis that a rank variable may take. uneven: those, too, that cut it into unequal tiles."""
+    """The instances of an axis that a rank variable may take. padded: positions that reach padding, as `padding_reach`
+    has them; uneven: those, too, that cut it into unequal tiles."""
     e = workload.einsum(einsum)
     barred = (e.access(t) for t in select(axis.only_irrelevant_to, workload, einsum))
-    whole = variable not in padded and all(variable not in access.variables for access in barred)
-    extent = workload.extents[variable]
+    whole = all(variable not in access.variables for access in barred)
+    extent, reach = workload.extents[variable], padded.get(variable, 0)
     every = divisors_up_to(extent, axis.size) if whole else (1,)
-    if whole and uneven:
+    if whole and uneven and not reach:
         every = tuple(n for n in range(1, min(extent, axis.size) + 1) if -(-extent // -(-extent // n)) == n)
+    every = tuple(n for n in every if n == 1 or n > reach)
     return tuple(n for n in every if share_allowed(limits, einsum, axis.name, variable, n))
 
 
@@ -487,14 +489,18 @@ def _copies(tree: _Tree, einsum: str) -> Iterator[str]:
 
 
 def _windows(tree: _Tree, einsum: str) -> Iterator[str]:
-    """Rule 11: padded ranks are not spread, and no own store above a split slides along a loop above it."""
+    """Rule 11: an instance on every axis reaches no padding, and no own store above a split slides along a loop."""
     steps = tree.paths[einsum]
-    padded = padded_variables(tree.workload, einsum)
+    padded = padding_reach(tree.workload, einsum)
     splits = [i for i, node in enumerate(steps) if isinstance(node, Split)]
     backings = tree.backings(einsum)
     for i, node in enumerate(steps):
-        if isinstance(node, Loop) and node.axis is not None and node.variable(einsum) in padded:
-            yield f"rule 11: '{describe(node)}' spreads a variable of a padded rank of {einsum}"
+        if isinstance(node, Loop) and node.axis is not None:
+            variable = node.variable(einsum)
+            reach = 0 if variable is None else padded.get(variable, 0)
+            if 1 < node.trips <= reach:
+                needs = f"{reach} of its positions reach padding, it needs more instances"
+                yield f"rule 11: '{describe(node)}' spreads {variable} of {einsum}; {needs}"
         if not isinstance(node, Store) or not splits or i > splits[-1]:
             continue
         for tensor in tree.mine(einsum, node):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ...mapping.tree import Compute, Loop, Nest, Split
+from ...mapspace.divisors import divisors_up_to
 from ...result import Result
-from ...workload.padding import padded_variables
+from ...workload.padding import padding_reach
 
 IDLE_BELOW, GROUPS, NAMES = 0.5, 4, 3  # a smaller share is told of; so many numbers, and Einsums of each
 
@@ -44,22 +45,33 @@ def _walk(
 
 
 def kept_off(result: Result) -> str:
-    """Of these the Einsums whose padded windows keep rank variables off all axes, and those, in a sentence; empty if
-    there are none."""
-    told, workload = [], result.workload
-    for einsum, (_, work, every) in used(result).items():
-        padded = padded_variables(workload, einsum)
-        variables = [v for v in workload.einsum(einsum).variables if v in padded and workload.extents[v] > 1]
-        if work < IDLE_BELOW * every and variables:
+    """Of the Einsums that leave most instances idle the rank variables that would fit an axis, but for as many
+    positions with padding, in a sentence; empty if there are none."""
+    told = []
+    for einsum, (unit, work, every) in used(result).items():
+        variables = _kept_off(result, einsum, unit) if work < IDLE_BELOW * every else []
+        if variables:
             told.append(f"{', '.join(variables)} of {einsum}")
     more = len(told) - NAMES
     rest = f" and of {more} more" if more > 0 else ""
     return (
-        f"on no axis, because their windows reach outside of what they read: {'; '.join(told[:NAMES])}{rest}; `einloom "
-        "rewrite WORKLOAD stored_padding` stores the padding instead (docs/mapspace.md)"
+        f"on no axis, because as many of their positions reach padding as an axis takes: {'; '.join(told[:NAMES])}"
+        f"{rest}; `einloom rewrite WORKLOAD stored_padding` stores the padding instead (docs/mapspace.md)"
         if told
         else ""
     )
+
+
+def _kept_off(result: Result, einsum: str, unit: str) -> list[str]:
+    """Variables with a divisor that an axis above the unit has room for, none of them above what rule 11 asks."""
+    workload, place = result.workload, result.machine.position
+    sizes = [axis.size for axis in result.machine.axes.values() if place[axis.name] < place[unit]]
+    found = []
+    for v, reach in padding_reach(workload, einsum).items():
+        fits = [n for n in divisors_up_to(workload.extents[v], max(sizes, default=1)) if n > 1]
+        if fits and max(fits) <= reach:
+            found.append(v)
+    return found
 
 
 def idle(result: Result) -> str:

@@ -137,7 +137,7 @@ def _crossed(
     rmw: bool,
     flows: Any,
 ) -> None:
-    """Add what crosses every link, as `even._crossed` counts it: for each tensor one walk from the outside in.
+    """Add what crosses every link, as `even.even_counts` counts it: for each tensor one walk from the outside in.
 
     again: trips of the temporal loops so far that the tensor lacks; fetched: of those above the last loop that it has,
     or split: they fetch a tile below anew. above, lacking: instances above the parent that need other values, or the

@@ -126,7 +126,7 @@ def _slide(factors: Any, of_link: Any, fetched: Any) -> None:
 
 @machine_code
 def _fetched(trips: Any, walk: Any, fetched: Any) -> None:
-    """Fill `fetched`: how often the tile below each link is fetched, as `even._crossed` counts it.
+    """Fill `fetched`: how often the tile below each link is fetched, as `even.even_counts` counts it.
 
     walk: int64 [n, 2], tensor by tensor of each Einsum its path from the outside in: a temporal loop that the tensor
     lacks or has, and its column, a split or leaf, which cuts, and links with their numbers. Trips of the loops that it

@@ -13,7 +13,8 @@ from math import prod
 import numpy as np
 
 from ...cost.formulas import terms
-from ...cost.traffic.even import Move, TensorOnPath, instances
+from ...cost.traffic.even import EvenPaths, Move, TensorOnPath, instances
+from ...cost.traffic.uneven import Step
 from ...cost.traffic.windowed import WindowPaths
 from ...dataclass import dataclass
 from ...mapspace.ffm.encoding.rooms import held, own_tiles, tile_bits
@@ -61,8 +62,7 @@ class TripRows:
 
     @staticmethod
     def able(points: Points, state: State) -> bool:
-        """True if closed forms price every path: no parts nor views, perfect tiles, no store that serves several, and
-        no instances that meet different windows."""
+        """True if closed forms price every path: no parts or views, perfect tiles, no store that serves several."""
         facts = points.facts
         apart = facts.workload.parted or facts.workload.viewed or facts.ragged or facts.anchored
         if not points.additive or state.lent or state.groups or apart:
@@ -170,13 +170,14 @@ class TripRows:
         for i, path in enumerate(self._words):
             even, begin = self.points.closed[facts.label[i]], len(links)
             assert even is not None
-            moved = even.links((("for", "", 1j), SPLIT, *(item for item in path if item[0] not in ("for", "split"))))
-            walk += self._walked(i, path, [tensor for tensor, _, _ in moved], begin)
-            links += [self._sums(moves) for _, _, moves in moved]
+            bare = (("for", "", 1j), SPLIT, *(item for item in path if item[0] not in ("for", "split")))
+            moved = [(tensor, self._apart(even, bare, tensor, moves)) for tensor, _, moves in even.links(bare)]
+            walk += self._walked(i, path, [(tensor, len(parts)) for tensor, parts in moved], begin)
+            links += [self._sums(moves) for _, parts in moved for moves in parts.values()]
             for one in even.tensors:
-                count = sum(tensor == one.name for tensor, _, _ in moved)
+                parts = [list(parts) for tensor, parts in moved if tensor == one.name]
                 windows = isinstance(even, WindowPaths) and even.ranks.get(one.name)
-                of_link += self._slid(i, path, one, count) if windows else [-1] * count
+                of_link += self._slid(i, path, one, parts) if windows else [-1] * sum(map(len, parts))
             joules, operations, throughput = self._scalars(i)[:3]
             floors.append(operations / instances(path) / throughput if throughput > 0 else 0.0)
             bases.append(np.array(links[begin:], dtype=complex).reshape(-1, wide).real.sum(axis=0))
@@ -189,16 +190,33 @@ class TripRows:
         self._sizes = np.array([np.inf if m.size is None else float(m.size) for m in facts.memories])
         self._scal, self._of_link = self._scalars(0), np.array(of_link, dtype=np.int64)
 
-    def _slid(self, i: int, path: Word, one: TensorOnPath, count: int) -> list[int]:
-        """The columns of factors of the links of a tensor that Einsum i reads through windows."""
+    def _apart(
+        self, even: EvenPaths, steps: tuple[Step, ...], tensor: str, moves: list[Move]
+    ) -> dict[frozenset[str], list[Move]]:
+        """What moves over a link, by the variables of whose ranks padding counts: none of them for all instances
+        together, those that are spread above for the busiest one."""
+        found: dict[frozenset[str], list[Move]] = {frozenset(): []}
+        for memory, bits, busiest, writes in moves:
+            uncut = frozenset[str]()
+            if isinstance(even, WindowPaths) and even.ranks.get(tensor):
+                place = next(at for at, s in enumerate(steps) if s[0] == "store" and s[1] == memory and tensor in s[2])
+                uncut = even.spread(steps[:place])
+            found[frozenset()].append((memory, bits, 0 if uncut else busiest, writes))
+            if uncut:
+                found.setdefault(uncut, []).append((memory, 0, busiest, writes))
+        return found
+
+    def _slid(self, i: int, path: Word, one: TensorOnPath, links: list[list[frozenset[str]]]) -> list[int]:
+        """The columns of factors of the links of a tensor that Einsum i reads through windows. links: the parts of
+        each."""
         paths = self.points.closed[self.facts.label[i]]
         assert isinstance(paths, WindowPaths)
         stores = [at for at, item in enumerate(path) if item[0] == "store" and one.name in item[2]]
-        ends = [*stores[1:], len(path) - 1][:count]
         begin = len(self._windows)
-        for end in ends:
+        for end, parts in zip([*stores[1:], len(path) - 1], links, strict=False):
             columns = tuple(self._columns[i][:end])
-            self._windows.append(LinkWindows(paths, one, path[:end], columns, end in stores))
+            for uncut in parts:
+                self._windows.append(LinkWindows(paths, one, path[:end], columns, end in stores, uncut))
         return list(range(begin, len(self._windows)))
 
     def _scalars(self, i: int) -> Floats:
@@ -220,26 +238,27 @@ class TripRows:
                 found[-1] += moved
         return found
 
-    def _walked(self, i: int, path: Word, linked: list[str], number: int) -> Iterator[tuple[int, int]]:
-        """The walks of all tensors of Einsum i, see `row_kernel._fetched`. linked: the tensor of each link, in order;
-        number: of the first."""
-        for tensor in dict.fromkeys(linked):
+    def _walked(self, i: int, path: Word, linked: list[tuple[str, int]], number: int) -> Iterator[tuple[int, int]]:
+        """The walks of all tensors of Einsum i, see `row_kernel._fetched`. linked: the tensor of each link and how many
+        parts it has, in order; number: of the first."""
+        for tensor in dict.fromkeys(name for name, _ in linked):
             yield row_kernel.BEGIN, 0
-            left, held = linked.count(tensor), False
+            left, held = [count for name, count in linked if name == tensor], False
             for item, place in zip(path, self._columns[i], strict=True):
                 if item[0] == "for":
                     yield (row_kernel.HAS if item[1] in self.facts.relevant[i][tensor] else row_kernel.LACKS), place
                 elif item[0] == "split":
                     yield row_kernel.CUT, 0
                 elif item[0] == "store" and tensor in item[2]:
-                    if held:
+                    for _ in range(left.pop(0) if held else 0):
                         yield row_kernel.LINK, number
-                        number, left = number + 1, left - 1
+                        number += 1
                     held = True
             if left:
                 yield row_kernel.CUT, 0
-                yield row_kernel.LINK, number
-                number += 1
+                for _ in range(left[0]):
+                    yield row_kernel.LINK, number
+                    number += 1
 
     def _rooms(self) -> None:
         """Every tile in a memory of limited size: its bits if no open loop divided it, which ones do, and the column of

@@ -43,7 +43,7 @@ class LinkWindows:
     """The values of a tensor in all tiles at one end of a link, over those without open loops.
 
     above: the steps above the tile, from the outside in; columns: the column of each, -1 if it stands. keeps: whether a
-    store holds the tile, so that windows may slide there.
+    store holds the tile, so that windows may slide there. uncut: variables of whose ranks padding counts, too.
     """
 
     paths: WindowPaths
@@ -51,12 +51,13 @@ class LinkWindows:
     above: tuple[Step, ...]
     columns: tuple[int, ...]
     keeps: bool
+    uncut: frozenset[str] = frozenset()
 
     def factors(self, trips: Ints) -> Floats:
         """A factor for each row."""
         slides = self._slides(trips) if self.keeps else np.full(len(trips), -1)
         found = np.ones(len(trips))
-        for rank in self.paths.ranks[self.tensor.name]:
+        for rank in (self.paths.reached(rank, self.uncut) for rank in self.paths.ranks[self.tensor.name]):
             mine = {v for v, _ in rank.terms}
             places = [at for at, step in enumerate(self.above) if step[0] in ("for", "par") and step[-2] in mine]
             open_loops = [at for at in places if self.columns[at] >= 0]

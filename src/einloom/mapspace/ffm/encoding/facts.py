@@ -20,7 +20,7 @@ from ....machine.levels import Fanout, Link, Machine
 from ....mapping.legality.placement import outermost_home, visible_memories
 from ....workload.einsum import Access, Workload
 from ....workload.orders import awaited, earlier
-from ....workload.padding import padded_variables
+from ....workload.padding import padding_reach
 from ....workload.selectors import select
 from ...limits.checks import may_back, may_hold, must_hold, share_allowed, total_allowed
 from ...space import Mapspace
@@ -79,7 +79,7 @@ class Facts:
         self.users = {tensor: tuple(users) for tensor, users in listed.items()}
         self.order = {tensor.name: i for i, tensor in enumerate(workload.tensors)}
         self.relevant = [{a.tensor: frozenset(a.variables) for a in e.accesses} for e in self.einsums]
-        self.padded = [padded_variables(workload, e.name) for e in self.einsums]
+        self.padded = [padding_reach(workload, e.name) for e in self.einsums]
         self.units: list[list[str | None]] = [
             [None] if e.kind == "copy" else [unit.name for unit in machine.units_for(e)] for e in self.einsums
         ]

@@ -15,18 +15,19 @@ from itertools import pairwise
 
 from ....workload.einsum import Workload
 from .classes import EinsumClass
+from .spatial import padded
 
 
 def exchangeable(workload: Workload, signatures: Sequence[EinsumClass], uneven: bool = False) -> list[EinsumClass]:
     """The classes with `order` and `swaps`: per axis the first one whose place it may take, empty if none may.
 
     They are as they are where no order is known, or nobody shares a loop over an axis (then variables may `merge`).
-    uneven: tiles need not divide; then axes keep their places.
+    uneven: tiles need not divide; then axes keep their places, as with padded ranks, whose loops rule 11 tells apart.
     """
     orders = None if any(one.merge for one in signatures) else _orders(workload, signatures)
     if orders is None:
         return list(signatures)
-    swaps = () if uneven else _swaps(signatures)
+    swaps = () if uneven or any(map(padded, signatures)) else _swaps(signatures)
     known: dict[EinsumClass, EinsumClass] = {}
     found = (replace(one, swaps=swaps, order=order) for one, order in zip(signatures, orders, strict=True))
     return [known.setdefault(one, one) for one in found]  # one object for all that are equal: quick to compare

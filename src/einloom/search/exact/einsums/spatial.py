@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cache, cached_property, lru_cache
+from itertools import starmap
 from math import inf, prod
 from typing import Any
 
@@ -14,9 +15,10 @@ from numpy.typing import NDArray
 from ....dataclass import dataclass
 from ....mapspace.divisors import divisors
 from ....once import once_each
+from ....workload.padding import ReadRank, reaching
 from ..numerics.pareto import IntArray
 from ..numerics.uneven import smallest_tiles, tile_list
-from .classes import AxisSignature, EinsumClass, UnitOption
+from .classes import AxisSignature, EinsumClass, TensorSignature, UnitOption
 from .holds import Placement, backing, backings_of
 from .runs import Keep, Row, Runs, SpatialChoice, watched
 
@@ -118,6 +120,18 @@ class RankClasses:
         )
 
     @cached_property
+    def padded(self) -> dict[int, int]:
+        """As the function of this name says."""
+        return padded(self.signature)
+
+    @cached_property
+    def beyond(self) -> tuple[tuple[int, ...], ...]:
+        """Per tensor the ranks whose windows reach outside the declared shape."""
+        extents = self.signature.extents
+        every = (enumerate(read_ranks(tensor)) for tensor in self.signature.tensors)
+        return tuple(tuple(r for r, rank in ranks if any(rank.outside(extents))) for ranks in every)
+
+    @cached_property
     def plain(self) -> tuple[tuple[bool, ...], ...]:
         """Per tensor and class: does the class index the tensor alone on its ranks?"""
         return tuple(
@@ -137,8 +151,9 @@ class RankClasses:
     def spreads(self, option: UnitOption) -> tuple[SpatialChoice, ...]:
         """Every spatial choice on one unit's path: for each visible axis the instances that each class takes.
 
-        Rules: the product on an axis is at most its size, classes relevant to a barred tensor and padded ranks are not
-        spread, and of the choices on `use: full` axes only those with the largest product stay (copies are exempt).
+        Rules: the product on an axis is at most its size, classes relevant to a barred tensor are not spread, those of
+        padded ranks over more instances than reach padding, and of the choices on `use: full` axes only those with the
+        largest product stay (copies are exempt).
         """
         return self._spreads[option]
 
@@ -316,14 +331,15 @@ class Shares:
         """What class d may take of an axis, as far as the axis alone tells."""
         classes, s = self.classes, self.classes.signature
         share = [numbers for v, numbers in axis.shares if v in classes.members[d] and not s.copy]
-        whole = all(v not in padded(s) for v in classes.members[d])
-        whole = whole and not any(classes.relevant(t, d) for t in axis.barred)
+        whole = not any(classes.relevant(t, d) for t in axis.barred)
+        reach = max(classes.padded.get(v, 0) for v in classes.members[d])
         every = divisors(classes.extents[d]) if whole else (1,)
-        if whole and self.uneven and classes.windows[d]:
+        if whole and self.uneven and classes.windows[d] and not reach:
             every = tuple(sorted({*every, *smallest_tiles(classes.extents[d])}))
         elif whole and self.uneven and classes.uneven[d]:
             every = _uneven_instances(classes, self.option, axis, d)
-        return tuple(z for z in every if z <= axis.size and all(numbers.allow(z) for numbers in share))
+        fits = (z for z in every if z <= axis.size and (z == 1 or z > reach))
+        return tuple(z for z in fits if all(numbers.allow(z) for numbers in share))
 
     def rows(self, axis: AxisSignature, left: tuple[int, ...], takes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """Every choice on one axis of what is left of each class."""
@@ -494,12 +510,11 @@ def _backs_behind_fanouts(s: EinsumClass, option: UnitOption) -> bool:
     return any(option.above[m] for m in (*homes, *backs))
 
 
-def padded(s: EinsumClass) -> frozenset[int]:
-    """Variables of ranks whose windows reach outside the declared shape."""
-    found: set[int] = set()
-    for tensor in s.tensors:
-        for rank, constant, size in zip(tensor.ranks, tensor.constants, tensor.shape, strict=True):
-            reach = sum(c * (s.extents[v] - 1) for v, c in rank) + constant + 1
-            if constant < 0 or reach > size:
-                found.update(v for v, _ in rank)
-    return frozenset(found)
+def padded(s: EinsumClass) -> dict[int, int]:
+    """Variables of ranks whose windows reach outside the declared shape, and how many of their positions do."""
+    return reaching((rank for tensor in s.tensors for rank in read_ranks(tensor)), s.extents)
+
+
+def read_ranks(tensor: TensorSignature) -> Iterator[ReadRank]:
+    """The ranks of a tensor."""
+    return starmap(ReadRank, zip(tensor.ranks, tensor.constants, tensor.shape, strict=True))

@@ -83,16 +83,20 @@ class Tilings:
     def _moves(self, prices: Prices, choice: int, store: OwnStore, parent: int) -> FloatArray:
         spread = np.full(len(self), choice, np.int64)
         price, skipped = prices.links.link(store.tensor, parent, store.memory)
-        moved = prices.moved(store.tensor, self.below(store.depth), spread, store.memory) // self._kept(store)
-        return np.asarray(moved[:, None] * price[choice] - prices.elements(store.tensor) * skipped[choice])
+        place = store.tensor, self.below(store.depth), spread, store.memory
+        moved, more = prices.moved(*place)[:, None], prices.more(*place)
+        moved = (moved if more is None else moved + more) // self._kept(store)[:, None]
+        return np.asarray(moved * price[choice] - prices.elements(store.tensor) * skipped[choice])
 
     def _moves_uneven(self, prices: Prices, choice: int, store: OwnStore, parent: int) -> FloatArray:
         """The same where tiles need not divide: side by side, each loop counted as it is."""
         parts, skipped = prices.links.parts(store.tensor, parent, store.memory)
         pieces = prices.pieces(store.tensor, self.below(store.depth))
         cost = np.tile(-prices.elements(store.tensor) * skipped[choice], (len(self), 1))
+        spread = np.full(len(self), choice, np.int64)
         for part in parts:
-            moved = pieces * self._entered(prices, store, part.counts_once)
+            mine = prices.of_busiest(part, store.tensor, pieces, self.below(store.depth), spread, None)
+            moved = mine * self._entered(prices, store, part.counts_once)
             cost += part.amount(moved, prices.elements(store.tensor), choice)[:, None] * part.price[choice]
         return cost
 

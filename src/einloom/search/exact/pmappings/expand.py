@@ -446,6 +446,11 @@ class Expansion:
         price, skipped, _ = self.levels.into[memory]
         moved = self.prices.moved(target, x, spread, memory, slide)
         cost += moved[:, None] * price[link, spread]
+        for t in self.prices.padded:
+            mine = np.flatnonzero(target == t)
+            more = self.prices.more(t, x[mine], spread[mine], memory, slide)
+            if more is not None:
+                cost[mine] += more * price[link[mine], spread[mine]]
         if skipped.any():
             cost -= self.prices.every_elements[target][:, None] * skipped[link, spread]
 

@@ -298,6 +298,28 @@ class LinkPrices:
             price = price + self._charge(tensor, child, last, *self._copies(tensor, bottom, bottom))
         return price
 
+    @once_each
+    def unpadded(self, tensor: int, top: int) -> IntArray:
+        """Per choice a bit for each of the tensor's padded ranks (`RankClasses.beyond`) of which some variable is
+        spread above: then one of the instances below `top` fanouts reaches no padding along it (rule 11)."""
+        rows, signature = self.between(0, top), self.classes.signature.tensors[tensor]
+        found = np.zeros(len(self.spreads), np.int64)
+        for bit, rank in enumerate(self.classes.beyond[tensor]):
+            dims = [self.classes.of[v] for v, _ in signature.ranks[rank]]
+            found |= (rows[:, dims] > 1).any(axis=1).astype(np.int64) << bit
+        return found
+
+    @once_each
+    def busier(self, tensor: int) -> IntArray | None:
+        """The same per choice and column [choices, columns]: 0 where all instances count. None if all are 0."""
+        found = np.zeros((len(self.spreads), len(self.columns)), np.int64)
+        memories, tolls = len(self.machine.memories), self.machine.tolls
+        above = {**dict(enumerate(self.above)), **{memories + k: self._over(toll) for k, toll in enumerate(tolls)}}
+        for i, column in enumerate(self.columns if self.classes.beyond[tensor] else ()):
+            if column.kind == "time" and column.memory in above:
+                found[:, i] = self.unpadded(tensor, above[column.memory])
+        return found if found.any() else None
+
     def crossing(self, top: int, bottom: int, d: int) -> list[tuple[int, frozenset[int], IntArray]]:
         """(fanout, tensors joined, instances that class d takes per choice) of every axis in between, from the outside
         in."""

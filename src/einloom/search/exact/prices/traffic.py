@@ -143,6 +143,34 @@ class Prices:
             factor[mine] = self._pieces(t, below[mine], slide)
         return np.asarray(total * factor)
 
+    def more(
+        self,
+        tensor: int,
+        x: IntArray,
+        spread: IntArray,
+        memory: int | None,
+        slide: Slide | None = None,
+        at: int | None = None,
+    ) -> IntArray | None:
+        """Elements besides those of `moved` that count in each column [rows, columns]: of padded ranks that are spread
+        the busiest instance is one that reaches no padding. None: nowhere."""
+        busier = self.links.busier(tensor)
+        codes = None if busier is None else busier[spread]
+        if codes is None or not codes.any():
+            return None
+        below = self._at_store(x, spread, memory, at)
+        visits = self.visits(tensor, x, spread, memory if at is None else at)
+        found, clipped = np.zeros_like(codes), self._pieces(tensor, below, slide)
+        for code in np.unique(codes[codes > 0]).tolist():
+            besides = visits * (self._pieces(tensor, below, slide, whole=code) - clipped)
+            found += np.where(codes == code, besides[:, None], 0)
+        return found
+
+    @cached_property
+    def padded(self) -> tuple[int, ...]:
+        """The tensors of which instances have more or less to move, for padding."""
+        return tuple(t for t in range(len(self.relevant)) if self.links.busier(t) is not None)
+
     def _at_store(self, x: IntArray, spread: IntArray, memory: int | None, at: int | None) -> IntArray:
         """Extents at the store, given those at `at` with only spatial loops and loops it lacks in between."""
         if at is None or at == memory:
@@ -156,35 +184,46 @@ class Prices:
             return self._pieces(tensor, x, slide)
         return np.full(len(x), self.elements(tensor), np.int64)
 
-    def _of_busiest(
+    def of_busiest(
         self, part: LinkCharge, tensor: int, pieces: IntArray, x: IntArray, spread: IntArray, slide: Slide | None
     ) -> IntArray:
-        """`pieces`, such that the mean over instances is what the busiest one has, where windows are cut unevenly."""
+        """`pieces`, such that the mean over instances is what the busiest one has, where windows are cut unevenly or
+        are padded."""
         dims = list(self.classes.halos[tensor])
-        if not dims or not part.busiest:
+        if not part.busiest or not (dims or self.classes.beyond[tensor]):
             return pieces
         instances, whole = self.links.between(0, part.top)[:, dims], self.whole[dims]
-        uneven = whole % instances > 0
+        uneven, codes = whole % instances > 0, self.links.unpadded(tensor, part.top)
         shares, found = np.where(uneven, terms.trips_of(whole, instances), whole), pieces.copy()
-        for share in np.unique(shares[np.unique(spread)], axis=0):
-            rows = np.flatnonzero((shares[spread] == share).all(axis=1))
-            if (share != whole).any():
-                found[rows] = self._pieces(tensor, x[rows], slide, dict(zip(dims, share.tolist(), strict=True)))
+        kinds = np.concatenate([shares, codes[:, None]], axis=1)
+        for kind in np.unique(kinds[np.unique(spread)], axis=0):
+            rows, share, code = np.flatnonzero((kinds[spread] == kind).all(axis=1)), kind[:-1], int(kind[-1])
+            if code or (share != whole).any():
+                mine = dict(zip(dims, share.tolist(), strict=True))
+                found[rows] = self._pieces(tensor, x[rows], slide, mine, code)
         return np.asarray(found * np.where(uneven, instances, 1).prod(axis=1)[spread])
 
     def _pieces(
-        self, tensor: int, x: IntArray, slide: Slide | None, shares: Mapping[int, int] = MappingProxyType({})
+        self,
+        tensor: int,
+        x: IntArray,
+        slide: Slide | None,
+        shares: Mapping[int, int] = MappingProxyType({}),
+        whole: int = 0,
     ) -> IntArray:
-        """Elements of a tensor with windows over all tiles, visits apart. shares: what there is of some classes."""
+        """Elements of a tensor with windows over all tiles, visits apart. shares: what there is of some classes.
+        whole: a bit for each of `RankClasses.beyond` whose windows are not cut at the declared shape."""
         signature = self.classes.signature.tensors[tensor]
+        beyond = self.classes.beyond[tensor]
         total = np.ones(len(x), np.int64)
         for rank, expression in enumerate(signature.ranks):
             if signature.simple(rank):
                 total = total * self.classes.signature.extents[expression[0][0]]
             else:
                 mine = tuple(shares.get(self.classes.of[v], self.classes.signature.extents[v]) for v, _ in expression)
-                count = partial(self._window_sum, mine)
-                total = total * self._by_window(("moved", tensor, rank, slide, mine), x, count)
+                uncut = rank in beyond and bool(whole >> beyond.index(rank) & 1)
+                count = partial(self._window_sum, mine, uncut)
+                total = total * self._by_window(("uncut" if uncut else "moved", tensor, rank, slide, mine), x, count)
         return total
 
     def _by_window(self, what: Counted, x: IntArray, count: Callable[..., int]) -> IntArray:
@@ -204,7 +243,13 @@ class Prices:
         return np.asarray(found[codes])
 
     def _window_sum(
-        self, extents: tuple[int, ...], tensor: int, rank: int, tiles: tuple[int, ...], slide: Slide | None
+        self,
+        extents: tuple[int, ...],
+        uncut: bool,
+        tensor: int,
+        rank: int,
+        tiles: tuple[int, ...],
+        slide: Slide | None,
     ) -> int:
         signature = self.classes.signature.tensors[tensor]
         chains = []
@@ -221,6 +266,9 @@ class Prices:
             else:
                 chain.append((2 * k, terms.LoopCut(tile, trips=-(-extent // tile))))
             chains.append((coefficient, extent, tuple(chain)))
+        if uncut:
+            use = windows.RankUse(tuple(chains), 0)
+            return windows.moved((use,), 1 + sum(c * (n - 1) for c, n, _ in chains), sliding_place)
         use = windows.RankUse(tuple(chains), signature.constants[rank])
         return windows.moved((use,), signature.shape[rank], sliding_place)
 
@@ -306,13 +354,15 @@ class Prices:
         tensor, parent, child = place
         if not self.uneven.any():
             price, skipped = self.links.link(tensor, parent, child)
-            moved = self.moved(tensor, x, spread, child, slide, at)
-            return np.asarray(moved[:, None] * price[spread] - self.elements(tensor) * skipped[spread])
+            moved = self.moved(tensor, x, spread, child, slide, at)[:, None]
+            more = self.more(tensor, x, spread, child, slide, at)
+            moved = moved if more is None else moved + more
+            return np.asarray(moved * price[spread] - self.elements(tensor) * skipped[spread])
         parts, skipped = self.links.parts(tensor, parent, child)
         pieces = self.pieces(tensor, self._at_store(x, spread, child, at), slide)
         cost = -self.elements(tensor) * skipped[spread]
         for part in parts:
-            mine = self._of_busiest(part, tensor, pieces, self._at_store(x, spread, child, at), spread, slide)
+            mine = self.of_busiest(part, tensor, pieces, self._at_store(x, spread, child, at), spread, slide)
             count = mine.astype(np.float64)
             for d in np.flatnonzero(~self.relevant[tensor]).tolist():
                 count = count * self._entries(part, d, x[:, d], spread, child, at, rims)

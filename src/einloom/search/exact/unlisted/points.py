@@ -237,7 +237,7 @@ class OnUnit:
         if sharing.asks and sharing.room is not None:
             uses = by_room(self.einsum, own, sharing.bits, sharing.backed, sharing.room)
         axes = [a for a in self.einsum.axes if min(above[parents[t]] for t in (*own, *past)) <= a.fanout < above[m]]
-        spread = frozenset(range(len(self.einsum.extents))) - self._outside
+        spread = frozenset(v for v, n in enumerate(self.einsum.extents) if n > self._padded.get(v, 0))
         together = by_instances(self.einsum, (*own, *past), spread, prod(axis.size for axis in axes))
         if len(uses) * len(together) > MOST:
             together = together.max(axis=0, keepdims=True)
@@ -353,14 +353,14 @@ class OnUnit:
         return max(found)
 
     @cached_property
-    def _outside(self) -> frozenset[int]:
+    def _padded(self) -> dict[int, int]:
         return padded(self.einsum)
 
     def _takes(self, axis: AxisSignature, v: int) -> Iterator[int]:
         """Instances of the axis that a variable may take."""
-        if v in self._outside or any(v in self.einsum.tensors[t].variables for t in axis.barred):
+        if any(v in self.einsum.tensors[t].variables for t in axis.barred):
             return
-        extent = self.einsum.extents[v]
+        extent, reach = self.einsum.extents[v], self._padded.get(v, 0)
         every = range(1, min(extent, axis.size) + 1) if v in self.einsum.uneven else divisors(extent)
         limits = [numbers for w, numbers in axis.shares if w == v and not self.einsum.copy]
-        yield from (n for n in every if all(numbers.allow(n) for numbers in limits))
+        yield from (n for n in every if (n == 1 or n > reach) and all(numbers.allow(n) for numbers in limits))

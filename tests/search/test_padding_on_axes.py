@@ -1,0 +1,140 @@
+"""Padded ranks on axes: the rule, what the busiest instance moves, and that the optimum is that of all trees."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from einloom.errors import EinloomError, Infeasible
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from einloom.mapping.analysed import Analysed
+from einloom.mapping.text import parse_mapping
+from einloom.mapping.tree import Loop, Mapping
+from einloom.mapspace.ffm.rules import outside
+from einloom.mapspace.space import Mapspace
+from einloom.problem import Objective, Problem
+from einloom.search.exact.einsums import exchange, spatial
+from einloom.search.exact.prices.traffic import Prices
+from einloom.search.exhaustive import Exhaustive
+from einloom.workload.build import build_workload
+from einloom.workload.einsum import Workload
+from einloom.workload.padding import padding_reach
+from optima import optimum, same, searched
+from padded_problems import padded_problem, timed_convolution
+
+QUICK = (1, 3, 6, 7, 10, 14, 17, 18, 21, 25, 27, 31, 36, 40, 46, 48, 50, 59, 60, 61, 64, 66, 76, 85, 91, 97, 127)
+SLOW = tuple(range(130, 200))
+TIMED = tuple(range(60))
+
+
+def enumerated(problem: Problem) -> float | None:
+    try:
+        return Exhaustive().search(problem).value
+    except Infeasible:
+        return None
+
+
+def spread(problem: Problem, mapping: Mapping) -> bool:
+    """True if a spatial loop cuts a variable of a padded rank."""
+    workload, tree = problem.workload, Analysed(problem.workload, mapping)
+    loops = ((name, node) for name in workload.names for node in tree.paths[name] if isinstance(node, Loop))
+    return any(
+        loop.axis is not None and loop.trips > 1 and loop.variable(name) in padding_reach(workload, name)
+        for name, loop in loops
+    )
+
+
+@pytest.mark.parametrize("text", ["O[p] = I[p+r-1] * F[r]", "O[p] = I[2*p+3*r-2] * F[r]", "O[p,r] = exp(I[p+r-1])"])
+@pytest.mark.parametrize("size", [3, 5, 7, 9, 14])
+def test_positions_that_reach_padding(text: str, size: int) -> None:
+    """A position counts if some window from it has an element outside."""
+    workload = build_workload("w", [text], {"p": 6, "r": 3}, bits=8, shapes={"I": (size,)})
+    index = workload.einsum("O").access("I").indices[0]
+    factors = [dict(index.terms)[v] for v in "pr"]
+    every = {
+        at: index.constant + sum(c * n for c, n in zip(factors, at, strict=True)) for at in product(range(6), range(3))
+    }
+    beyond = [at for at, place in every.items() if not 0 <= place < size]
+    expected = {v: len({at[i] for at in beyond}) for i, v in enumerate("pr")} if beyond else {}
+    assert padding_reach(workload, "O") == expected
+
+
+ROWS = build_workload("rows", ["O[p] = I[p+r-1] * F[r]"], {"p": 6, "r": 3}, bits=1, shapes={"I": (6,)})
+SPREAD = "store DRAM: O I F\npar p in {} @ x\nfor p in {}\nfor r in 3\ncompute O @ MAC\n"
+
+
+@pytest.mark.parametrize(("instances", "inside"), [(1, True), (2, False), (3, True), (6, True)])
+@pytest.mark.parametrize("space", ["ffm", "ragged"])
+def test_more_instances_than_positions_with_padding(instances: int, inside: bool, space: str) -> None:
+    machine = Machine("m", (Memory("DRAM"), Fanout("F", (Axis("x", 6),)), ComputeUnit("MAC")))
+    text = SPREAD.format(instances, 6 // instances)
+    if instances == 1:
+        text = text.replace("par p in 1 @ x\n", "")
+    if instances == 6:
+        text = text.replace("for p in 1\n", "")
+    reasons = outside(ROWS, machine, Mapspace(space), parse_mapping(text, ROWS, machine))
+    assert bool(reasons) == (not inside)
+    if reasons:
+        assert reasons == (
+            "rule 11: 'par p in 2 @ x' spreads p of O; 2 of its positions reach padding, it needs more instances",
+        )
+
+
+@pytest.mark.parametrize("seed", [*QUICK, *(pytest.param(n, marks=pytest.mark.slow) for n in SLOW)])
+def test_the_optimum_is_that_of_all_trees(seed: int) -> None:
+    problem = padded_problem(seed)
+    assert same(optimum(problem), enumerated(problem))
+
+
+def test_most_optima_have_padding_on_an_axis() -> None:
+    found = [(problem, searched(problem)) for problem in map(padded_problem, QUICK)]
+    assert sum(spread(problem, one.mapping) for problem, one in found if one is not None) > len(QUICK) // 2
+
+
+def the_mean(patch: pytest.MonkeyPatch) -> None:
+    """The busiest instance moves no more than the mean of all."""
+    patch.setattr(Prices, "more", lambda *_, **__: None)
+    patch.setattr(Prices, "of_busiest", lambda self, part, tensor, pieces, *_: pieces)
+
+
+def one_too_few(patch: pytest.MonkeyPatch) -> None:
+    """As many instances as positions with padding are taken for enough."""
+    padded = spatial.padded
+    patch.setattr(spatial, "padded", lambda s: {v: n - 1 for v, n in padded(s).items()})
+
+
+@pytest.mark.parametrize("mistake", [the_mean, one_too_few], ids=lambda f: str(f.__name__))
+def test_planted_mistakes_are_caught(mistake, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    right = {seed: optimum(timed_convolution(seed)) for seed in TIMED}
+    spatial._every_spread.cache_clear()
+    mistake(monkeypatch)
+    for seed, value in right.items():
+        try:
+            if not same(optimum(timed_convolution(seed)), value):
+                return
+        except (EinloomError, AssertionError):
+            return
+    pytest.fail("no problem shows it")
+
+
+def exchanged() -> Problem:
+    """Twelve positions on two like axes of six: 2 by 6 is the first way to lay them, and leaves too few instances of
+    the second Einsum without padding on one of them."""
+    texts, bits = ["T[x] = exp(X[x])", "O[p] = T[p] * I[p-1]"], {"default": 1, "T": 8}
+    workload: Workload = build_workload("exchanged", texts, {"x": 12, "p": 12}, bits=bits, shapes={"I": (10,)})
+    axes = Axis("a", 6), Axis("b", 6)
+    levels = (
+        Memory("DRAM", None, 10.0, 10.0),
+        Fanout("F", axes),
+        Memory("L", 64, 1.0, 1.0),
+        ComputeUnit("MAC", 1.0, 1.0),
+    )
+    return Problem(workload, Machine("m", levels), Mapspace(), Objective("edp"))
+
+
+def test_axes_keep_their_places_beside_padding(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = optimum(exchanged())
+    monkeypatch.setattr(exchange, "padded", lambda _: {})
+    without = optimum(exchanged())
+    assert value is not None and without is not None and value < without
