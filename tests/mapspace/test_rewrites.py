@@ -579,8 +579,8 @@ def test_stored_padding_computes_the_same_with_zeros_around() -> None:
 
 
 def test_stored_padding_lets_windows_spread() -> None:
-    """On four elements that take anything, one channel of a padded convolution runs on all of them, not on one: a row of
-    two leaves none without padding."""
+    """On four elements that take anything, one channel of a padded convolution runs on all of them, not on one: of two
+    instances in a row none is without padding."""
     layer = build_workload("layer", ["O[p] = I[p+r-1] * W[r]"], {"p": 8, "r": 3}, bits=8, shapes={"I": (8,)})
     machine = load_machine("two-level:glb_bits=4096")
     unit = replace(machine.levels[-1], throughput=1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from random import Random
 
 import pytest
 
@@ -18,7 +19,6 @@ from einloom.search.exact.einsums import exchange, spatial
 from einloom.search.exact.prices.traffic import Prices
 from einloom.search.exhaustive import Exhaustive
 from einloom.workload.build import build_workload
-from einloom.workload.einsum import Workload
 from einloom.workload.padding import padding_reach
 from optima import optimum, same, searched
 from padded_problems import padded_problem, timed_convolution
@@ -118,23 +118,36 @@ def test_planted_mistakes_are_caught(mistake, monkeypatch: pytest.MonkeyPatch) -
     pytest.fail("no problem shows it")
 
 
-def exchanged() -> Problem:
+def exchanged(seed: int | None = None) -> Problem:
     """Twelve positions on two like axes of six: 2 by 6 is the first way to lay them, and leaves too few instances of
-    the second Einsum without padding on one of them."""
-    texts, bits = ["T[x] = exp(X[x])", "O[p] = T[p] * I[p-1]"], {"default": 1, "T": 8}
-    workload: Workload = build_workload("exchanged", texts, {"x": 12, "p": 12}, bits=bits, shapes={"I": (10,)})
-    axes = Axis("a", 6), Axis("b", 6)
+    the second Einsum without padding on one of them. Others by seed."""
+    rng = Random(seed)
+    texts, n, less, sizes = ["T[x] = exp(X[x])", "O[p] = T[p] * I[p-1]"], 12, 2, [6, 6]
+    if seed is not None:
+        more = rng.choice(("U[z] = U1[z] * T[z]", "U[z] = T[z] * J[z-2]", "U[z] = T[z] * J[z+w-1]"))
+        texts += [more] if rng.random() < 0.7 else []
+        n, less = rng.choice((8, 12, 16, 18)), rng.choice((0, 1, 2))
+        sizes = rng.choices((4, 6, 9), k=rng.choice((2, 3)))
+    together = "".join(texts)
+    ranks = {v: 3 if v == "w" else n for v in "xpzw" if v in together.replace("exp", "")}
+    shapes = {tensor: size for tensor, size in (("I", (n - less,)), ("J", (n,))) if f"{tensor}[" in together}
+    used = build_workload("exchanged", texts, ranks, bits={"default": 1, "T": 8}, shapes=shapes)
     levels = (
         Memory("DRAM", None, 10.0, 10.0),
-        Fanout("F", axes),
+        Fanout("F", tuple(Axis(f"a{i}", size) for i, size in enumerate(sizes))),
         Memory("L", 64, 1.0, 1.0),
         ComputeUnit("MAC", 1.0, 1.0),
     )
-    return Problem(workload, Machine("m", levels), Mapspace(), Objective("edp"))
+    return Problem(used, Machine("m", levels), Mapspace(), Objective("edp"))
 
 
-def test_axes_keep_their_places_beside_padding(monkeypatch: pytest.MonkeyPatch) -> None:
-    value = optimum(exchanged())
+def test_axes_that_change_places_beside_padding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is lost, and something would be if partners did not tell the axes apart."""
+    problems = [exchanged(), *map(exchanged, range(24))]
+    values = [optimum(problem) for problem in problems]
+    with monkeypatch.context() as patch:
+        patch.setattr(exchange, "_swaps", lambda _: ())
+        assert all(same(optimum(problem), value) for problem, value in zip(problems, values, strict=True))
     monkeypatch.setattr(exchange, "padded", lambda _: {})
-    without = optimum(exchanged())
-    assert value is not None and without is not None and value < without
+    without = [optimum(problem) for problem in problems]
+    assert sum(not same(one, other) for one, other in zip(values, without, strict=True)) >= 3

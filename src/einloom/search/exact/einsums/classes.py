@@ -174,7 +174,8 @@ class EinsumClass(HashedOnce):
     outermost, may cut so, because they move windows; tied: those that a fused loop may cut; tiling: the tiles that
     these have. loops: (tensor, variable, trips of the fused
     loops above its backing store); tiles: (memory, tensor, variable, extents of the tile), as the mapspace asks.
-    order, swaps: as `exchange.py` says of variables and of axes; empty where nothing changes places.
+    order, swaps: as `exchange.py` says of variables and of axes; empty where nothing changes places. reach: per
+    variable the numbers of positions with padding at which partners may tell axes apart that change places.
     """
 
     extents: tuple[int, ...]
@@ -193,6 +194,7 @@ class EinsumClass(HashedOnce):
     tiling: Tiling = "loose"
     swaps: tuple[int, ...] = ()
     order: tuple[int, ...] = ()
+    reach: tuple[tuple[int, ...], ...] = ()
     __hash__ = HashedOnce.__hash__
 
     def visible(self, fanouts: int) -> list[AxisSignature]:

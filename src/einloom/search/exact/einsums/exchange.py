@@ -22,14 +22,17 @@ def exchangeable(workload: Workload, signatures: Sequence[EinsumClass], uneven: 
     """The classes with `order` and `swaps`: per axis the first one whose place it may take, empty if none may.
 
     They are as they are where no order is known, or nobody shares a loop over an axis (then variables may `merge`).
-    uneven: tiles need not divide; then axes keep their places, as with padded ranks, whose loops rule 11 tells apart.
+    uneven: tiles need not divide; then axes keep their places. Where rule 11 may bar a way to lay loops on them, each
+    Einsum has the first way for each set of its variables that would be barred (`reach`).
     """
     orders = None if any(one.merge for one in signatures) else _orders(workload, signatures)
     if orders is None:
         return list(signatures)
-    swaps = () if uneven or any(map(padded, signatures)) else _swaps(signatures)
+    swaps = () if uneven else _swaps(signatures)
+    reach = _reach(workload, signatures) if swaps else [()] * len(signatures)
     known: dict[EinsumClass, EinsumClass] = {}
-    found = (replace(one, swaps=swaps, order=order) for one, order in zip(signatures, orders, strict=True))
+    every = zip(signatures, orders, reach, strict=True)
+    found = (replace(one, swaps=swaps, order=order, reach=more) for one, order, more in every)
     return [known.setdefault(one, one) for one in found]  # one object for all that are equal: quick to compare
 
 
@@ -43,6 +46,33 @@ def _swaps(signatures: Sequence[EinsumClass]) -> tuple[int, ...]:
         mark: object = i if limited else tuple(replace(axis, size=0) for axis in met)
         found.append(first.setdefault(mark, i))
     return () if found == list(range(len(found))) else tuple(found)
+
+
+def _reach(workload: Workload, signatures: Sequence[EinsumClass]) -> list[tuple[tuple[int, ...], ...]]:
+    """Per Einsum and variable the numbers of positions with padding of all variables, its own too, whose loops it may
+    share; () for an Einsum if there are none at all."""
+    own = {(i, v): {n} for i, one in enumerate(signatures) for v, n in padded(one).items() if n > 1}
+    if not own:
+        return [()] * len(signatures)
+    exchanged = [
+        [(name, tensor) for name, tensor in zip(einsum.tensors, one.tensors, strict=True) if tensor.fusable]
+        for einsum, one in zip(workload.einsums, signatures, strict=True)
+    ]
+    ranks = {
+        (i, v): [(name, rank) for name, tensor in exchanged[i] if (rank := tensor.fused_rank(v)) is not None]
+        for i, one in enumerate(signatures)
+        for v in range(len(one.extents))
+    }
+    told: dict[tuple[str, int], set[int]] = {rank: set() for every in ranks.values() for rank in every}
+    before = -1
+    while before < (before := sum(map(len, told.values()))):  # numbers go on from rank to rank
+        for at, every in ranks.items():
+            numbers = own.get(at, set()).union(*(told[rank] for rank in every))
+            told.update({rank: told[rank] | numbers for rank in every})
+    return [
+        tuple(tuple(sorted(set[int]().union(*(told[r] for r in ranks[i, v])))) for v in range(len(one.extents)))
+        for i, one in enumerate(signatures)
+    ]
 
 
 def _orders(workload: Workload, signatures: Sequence[EinsumClass]) -> list[tuple[int, ...]] | None:

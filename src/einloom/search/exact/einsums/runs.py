@@ -48,6 +48,8 @@ class Runs:
     """Even choices on runs of neighbouring like axes, one run after the other, with the most instances that count.
 
     runs: numbers of the axes of each. rows: on an axis, of whole extents. counts: do instances of the axis count?
+    reach: of a run whose axes partners tell apart by the fewest instances of a class on one of them, per class the
+    numbers of instances at which something changes (rule 11); else none.
     """
 
     def __init__(
@@ -55,9 +57,10 @@ class Runs:
         runs: list[tuple[int, ...]],
         rows: Callable[[int], list[Row]],
         counts: Callable[[int], bool],
+        reach: Callable[[int], tuple[tuple[int, ...], ...]],
         checkpoint: Callable[[], None],
     ) -> None:
-        self.runs, self.rows, self.counts, self.checkpoint = runs, rows, counts, checkpoint
+        self.runs, self.rows, self.counts, self.reach, self.checkpoint = runs, rows, counts, reach, checkpoint
         self._every: dict[int, tuple[list[SpatialChoice], IntArray, IntArray]] = {}
 
     def listed(self, extents: Row) -> list[SpatialChoice]:
@@ -144,33 +147,48 @@ class Runs:
 
     def _on(self, r: int, extents: Row) -> tuple[list[SpatialChoice], IntArray, IntArray]:
         """The choices on a run, what its axes take together, and the instances that count; of those that take the same
-        together the first, which is the same whatever else is left."""
+        together, and the fewest of each class in the same step of `reach`, the first: the same whatever else is left.
+        """
         sizes = [np.array(divisors(n), np.int64) for n in extents]
         found, together = np.zeros((1, 0), np.int64), np.ones((1, len(extents)), np.int64)
         counted, tables = np.ones(1, np.int64), []
+        reach = self.reach(r) or ((),) * len(extents)
+        most = np.array([len(one) for one in reach], np.int64)
+        steps = most[None]
         for i in self.runs[r]:
             table = self.rows(i)
             rows = np.array(table, np.int64).reshape(len(table), len(extents))
             per = rows.prod(axis=1) if self.counts(i) else np.ones(len(rows), np.int64)
             tables.append(table)
-            at, row = self._pairs(together, rows, sizes)
+            least = np.where(rows > 1, np.stack(list(map(np.searchsorted, reach, rows.T)), axis=1), most)
+            at, row = self._pairs((together, steps), (rows, least), sizes, most + 1)
+            steps = np.minimum(steps[at], least[row])
             found = np.concatenate([found[at], row[:, None]], axis=1)
             together, counted = together[at] * rows[row], counted[at] * per[row]
         choices = [tuple(table[n] for table, n in zip(tables, one, strict=True)) for one in found.tolist()]
         return choices, together, counted
 
-    def _pairs(self, first: IntArray, second: IntArray, sizes: list[IntArray]) -> tuple[IntArray, IntArray]:
-        """Places of the rows of both whose products divide the extents, the first pair of each product. sizes: the
-        divisors of each extent."""
-        extents, step = np.array([n[-1] for n in sizes]), max(1, PAIRED // max(1, len(second)))
+    def _pairs(
+        self,
+        first: tuple[IntArray, IntArray],
+        second: tuple[IntArray, IntArray],
+        sizes: list[IntArray],
+        steps: IntArray,
+    ) -> tuple[IntArray, IntArray]:
+        """Places of the rows of both whose products divide the extents, the first pair of each product and least steps.
+        first, second: instances and steps of each class. sizes: the divisors of each extent; steps: how many it has.
+        """
+        extents, step = np.array([n[-1] for n in sizes]), max(1, PAIRED // max(1, len(second[0])))
         parts, known = [], np.zeros(0, np.int64)
-        for start in range(0, len(first), step):
+        for start in range(0, len(first[0]), step):
             self.checkpoint()
-            both = first[start : start + step, None] * second[None]
+            both = first[0][start : start + step, None] * second[0][None]
             at, row = np.nonzero((extents % both == 0).all(axis=2))
+            least = np.minimum(first[1][at + start], second[1][row])
             number = np.zeros(len(at), np.int64)
             for d, each in enumerate(sizes):
                 number = number * len(each) + np.searchsorted(each, both[at, row, d])
+                number = number * steps[d] + least[:, d]
             number, once = np.unique(number, return_index=True)
             new = ~np.isin(number, known)
             known, once = np.concatenate([known, number[new]]), np.sort(once[new])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cache, cached_property, lru_cache
@@ -295,7 +296,9 @@ def _on_runs(classes: RankClasses, option: UnitOption) -> tuple[Runs, int]:
         return axes[i].full and not s.copy
 
     groups = [[i] for i in range(len(axes))] if s.copy else like_axes(s, option, axes)
-    return Runs(_runs(groups), whole, counts, classes.checkpoint), len(groups)
+    runs, deepest = _runs(groups), _deepest(s, option)
+    reach = lambda r: _reach(classes) if axes[runs[r][0]].fanout < deepest else ()  # noqa: E731
+    return Runs(runs, whole, counts, reach, classes.checkpoint), len(groups)
 
 
 def _even_runs(classes: RankClasses, option: UnitOption) -> Runs | None:
@@ -440,16 +443,29 @@ def _apart(classes: RankClasses, option: UnitOption, spreads: list[SpatialChoice
 
     Like axes join the same tensors under the same limits, so prices see what they take together. A partner asks which
     axis a rank is on where a memory behind the fanout backs a tensor that others access: there only axes that may
-    change places in all Einsums are alike, and all choose the same, the first in `order`.
+    change places in all Einsums are alike, and all choose the same, the first in `order`; or the first that has more
+    instances on each axis than positions reach padding, if a partner asks for that (rule 11): one for each `reach`.
     """
-    axes = classes.signature.visible(option.fanouts)
-    groups = like_axes(classes.signature, option, axes)
+    s, axes = classes.signature, classes.signature.visible(option.fanouts)
+    groups, deepest = like_axes(s, option, axes), _deepest(s, option)
     if len(groups) == len(axes):
         return tuple(spreads)
-    once: dict[SpatialChoice, SpatialChoice] = {}
+    reach, told = _reach(classes), [group for group in groups if axes[group[0]].fanout < deepest] if s.reach else []
+
+    def step(one: tuple[int, ...], n: int) -> int:
+        return bisect_left(one, n) if n > 1 else len(one)
+
+    once: dict[object, SpatialChoice] = {}
     for spread in watched(spreads, classes.checkpoint):
-        once.setdefault(together(spread, groups), spread)
+        least = tuple(min(step(one, spread[i][d]) for i in group) for group in told for d, one in enumerate(reach))
+        once.setdefault((together(spread, groups), least), spread)
     return tuple(once.values())
+
+
+def _reach(classes: RankClasses) -> tuple[tuple[int, ...], ...]:
+    """`EinsumClass.reach`, by class."""
+    reach = classes.signature.reach
+    return tuple(tuple(sorted({n for v in group for n in reach[v]})) for group in classes.members) if reach else ()
 
 
 def like_axes(s: EinsumClass, option: UnitOption, axes: list[AxisSignature]) -> list[list[int]]:
