@@ -16,7 +16,8 @@ from tiny_problems import tiny_machine
 
 
 def padded_workload(rng: Random) -> Workload:
-    """Convolutions with strides, shifts, channels and two dimensions; chains of two; rims of unequal width."""
+    """Convolutions with strides, shifts, channels and two dimensions; chains of two; rims of unequal width, at the end
+    alone too."""
     p, r = rng.choice((3, 3, 4, 5, 6)), rng.choice((2, 3, 3))
     q, s = rng.choice(((1, 1), (3, 1), (3, 2)))
     texts, sizes, shapes = rng.choice(
@@ -24,6 +25,9 @@ def padded_workload(rng: Random) -> Workload:
             (["O[p] = I[p+r-1] * F[r]"], {"p": p, "r": r}, {"I": (p,)}),
             (["O[p,c] = I[p+r-1] * F[r,c]"], {"p": p, "r": r, "c": 2}, {"I": (p,)}),
             (["O[p] = I[2*p+r-1] * F[r]"], {"p": p, "r": 3}, {"I": (2 * p,)}),
+            (["O[p] = I[2*p+r] * F[r]"], {"p": p, "r": 3}, {"I": (2 * p,)}),
+            (["O[p,c] = I[p+r] * F[r,c]"], {"p": p, "r": r, "c": 2}, {"I": (p,)}),
+            (["O[p,q] = I[p+r,q+s-1] * F[r,s]"], {"p": 3, "r": rng.choice((1, 2)), "q": 2, "s": 2}, {"I": (2, 1)}),
             (["O[p] = I[p-1] * F[p]"], {"p": p}, {"I": (p,)}),
             (["O[p] = I[p-1,c] * F[c]"], {"p": p, "c": 2}, {"I": (p - 1, 2)}),
             (["T[h] = exp(X[h])", "O[p] = T[p+r-1] * F[r]"], {"h": 3, "p": 3, "r": 2}, {}),
@@ -32,7 +36,7 @@ def padded_workload(rng: Random) -> Workload:
             (["O[p] = I[p+r-2] * F[r]"], {"p": p + 1, "r": 3}, {"I": (p + rng.choice((-1, 0, 1)),)}),
         )
     )
-    if "q" in sizes and sizes["q"] == 1:
+    if sizes.get("q") == 1:
         shapes = {"I": (3, 2)} if s > 1 else {"I": (3, 1)}
         texts = ["O[p,q] = I[p+r-1,q] * F[r]"]
         sizes = {v: n for v, n in sizes.items() if v != "s"}
@@ -68,6 +72,7 @@ def timed_convolution(seed: int) -> Problem:
     """A padded convolution on a machine whose memories alone take time."""
     rng = Random(seed)
     text = rng.choice(("O[p,c] = I[p+r-1] * F[r,c]", "O[p,c] = I[p+r-1,c] * F[r,c]", "O[p] = I[p+r-1] * F[r]"))
+    text = text.replace("-1", rng.choice(("-1", "-1", "-2", "")))
     sizes = {"p": rng.randint(3, 6), "r": 3, "c": rng.randint(2, 5)}
     shape = (sizes["p"], sizes["c"]) if ",c] * F" in text else (sizes["p"],)
     sizes = {v: n for v, n in sizes.items() if v in text}

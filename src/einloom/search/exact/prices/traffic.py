@@ -42,10 +42,30 @@ def accepted(numbers: Numbers, found: IntArray) -> NDArray[np.bool_]:
     return np.asarray((found >= least) & (found <= most))
 
 
-def first_share(extent: int, instances: int) -> list[IntArray]:
-    """What the first of so many instances may have of a variable, for every number of temporal trips outside them."""
-    every = np.arange(extent)
-    return [every[every % (extent // trips) < extent // trips // instances] for trips in divisors(extent // instances)]
+Share = tuple[IntArray, IntArray]  # positions of a variable that an instance has, and how far those of each are off
+
+
+def even_shares(extent: int, instances: int) -> list[Share]:
+    """What each of so many instances may have of a variable, for every number of temporal trips outside them."""
+    every, found = np.arange(extent), []
+    for trips in divisors(extent // instances):
+        tile = extent // trips // instances
+        found.append((every[every % (extent // trips) < tile], np.arange(instances) * tile))
+    return found
+
+
+def _shares(extent: int, instances: int) -> list[list[Share]]:
+    """Kinds of instances of a variable, each with what they may have: one that is cut evenly, else the last apart."""
+    if extent % instances == 0:
+        return [even_shares(extent, instances)]
+    tile = -(-extent // instances)
+    full, last = np.arange(instances - 1) * tile, np.array([(instances - 1) * tile])
+    return [[(np.arange(tile), full)], [(np.arange(extent - (instances - 1) * tile), last)]]
+
+
+def _inside(places: IntArray, off: IntArray, size: int) -> int:
+    """How many places, ascending, are in a rank of that size, over all instances that have them so far `off`."""
+    return int((np.searchsorted(places, size - off) - np.searchsorted(places, -off)).sum())
 
 
 class Prices:
@@ -503,7 +523,7 @@ class Prices:
 
         A variable may be iterated in any number of temporal trips outside its spatial ones: of a place of its own in
         each trip, whichever is the least. Where it is cut unevenly the spatial loop is the outermost, and the last
-        instance has less.
+        instance has less. Those at either rim of a padded rank have less than others, or nothing.
         """
         signature = self.classes.signature.tensors[tensor]
         if signature.simple(rank):
@@ -513,16 +533,16 @@ class Prices:
         if key not in self.classes.counted:
             self.classes.checkpoint()
             extents = [self.classes.signature.extents[v] for v, _ in signature.ranks[rank]]
-            last = [n - (z - 1) * -(-n // z) if n % z else 0 for n, z in zip(extents, taken, strict=True)]
             total = 0
-            for smaller in product(*((False, True) if n else (False,) for n in last)):
-                places = [np.array([signature.constants[rank]])]
-                for (_, c), n, z, rest, edge in zip(signature.ranks[rank], extents, taken, last, smaller, strict=True):
-                    mine = [np.arange(rest if edge else -(-n // z))] if rest else first_share(n, z)
-                    places = [np.unique(before[:, None] + c * step) for before in places for step in mine]
-                inside = min(int(((p >= 0) & (p < signature.shape[rank])).sum()) for p in places)
-                counts = (1 if edge else z - (rest > 0) for z, rest, edge in zip(taken, last, smaller, strict=True))
-                total += inside * prod(counts)
+            for kinds in product(*map(_shares, extents, taken)):
+                found = [(np.array([signature.constants[rank]]), np.zeros(1, np.int64))]
+                for (_, c), every in zip(signature.ranks[rank], kinds, strict=True):
+                    found = [
+                        (np.unique(places[:, None] + c * mine), (off[:, None] + c * far).reshape(-1))
+                        for places, off in found
+                        for mine, far in every
+                    ]
+                total += min(_inside(*one, signature.shape[rank]) for one in found)
             self.classes.counted[key] = total
         return self.classes.counted[key]
 
