@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from cases import cascade, machine
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import BudgetExhausted, Infeasible
-from einloom.machine.levels import ComputeUnit, Machine, Memory
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from einloom.mapspace.ffm import enumerate as enumerate_
 from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
@@ -108,6 +110,32 @@ def test_budget() -> None:
     assert (found.trees, found.complete) == (5, False)
     with pytest.raises(BudgetExhausted):
         Exhaustive().search(problem(CHAIN, machine(Memory("DRAM", 0), ComputeUnit("MAC"))), Budget(steps=1))
+
+
+def test_the_budget_is_looked_at_for_every_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under full use nearly all are refused: 59,000 were looked at between two looks at the budget."""
+    chain = cascade(
+        "A: T[p,c] = I[p+r,c] * F[r]\nB: O[q,c] = T[q+s,c] * G[s]", {"p": 5, "q": 3, "r": 3, "s": 3, "c": 4}
+    )
+    fanout = Fanout("F", (Axis("X", 4, use="full"), Axis("Y", 6, use="full")))
+    on = machine(Memory("DRAM"), Memory("L2"), fanout, Memory("L1"), ComputeUnit("MAC"))
+    between, every, refused = [0], list[int](), enumerate_.problems
+
+    def looked(*given: Any) -> Any:
+        between[0] += 1
+        every.append(between[0])
+        if len(every) == 3000:
+            raise InterruptedError
+        return refused(*given)
+
+    def ask() -> None:
+        between[0] = 0
+
+    monkeypatch.setattr(enumerate_, "problems", looked)
+    with pytest.raises(InterruptedError):
+        for _ in enumerate_trees(chain, on, Mapspace(), ask):
+            pass
+    assert set(every) == {1}
 
 
 def test_it_promises_the_optimum_of_every_named_space() -> None:

@@ -18,7 +18,7 @@ from ..result import FrontPoint
 from .resources import resident_bytes
 from .watcher import Watcher
 
-OFTEN = 256  # steps of the grammar between two looks at the budget
+OFTEN = 64  # steps of the grammar and candidates between two looks at the budget
 SAME = 1 + 1e-12  # sums of equal parts may differ in the last place
 
 

@@ -35,7 +35,7 @@ def enumerate_trees(
 ) -> Iterator[Mapping]:
     """Every well-formed tree of `mapspace`, up to writing the same schedule differently.
 
-    checkpoint: see `candidates`.
+    checkpoint: see `candidates`; called for every candidate, too.
     """
     for one in ordered(workload, mapspace):
         yield from _in_program_order(one, machine, mapspace, checkpoint)
@@ -52,6 +52,7 @@ def _in_program_order(
     axes = {name: axis.size for name, axis in machine.axes.items()}
     emptier = "axis" in mapspace.places and any(axis.use == "full" for axis in machine.axes.values())
     for candidate in candidates(workload, machine, mapspace.name, checkpoint, mapspace.stores):
+        checkpoint()
         if problems(workload, machine, candidate):
             continue
         inside = not outside(workload, machine, mapspace, candidate)

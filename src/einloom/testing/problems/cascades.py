@@ -111,7 +111,7 @@ class GrowingCascade:
             if outer != inner:
                 taken |= {outer, inner}
                 self.declared[tensor] = list(self.shapes[tensor])
-                return f"{outer}+{inner}-1"
+                return f"{outer}+{inner}{self.rng.choice(('-1', '-1', ''))}"  # at the end alone, too
         if self.chance("window", 0.5) and 3 <= size < 6:
             kernel = self.rng.randint(2, size - 1)
             outer = self.variable(size - kernel + 1, known, taken)

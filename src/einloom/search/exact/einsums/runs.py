@@ -160,7 +160,9 @@ class Runs:
             rows = np.array(table, np.int64).reshape(len(table), len(extents))
             per = rows.prod(axis=1) if self.counts(i) else np.ones(len(rows), np.int64)
             tables.append(table)
-            least = np.where(rows > 1, np.stack(list(map(np.searchsorted, reach, rows.T)), axis=1), most)
+            least = np.tile(most, (len(rows), 1))
+            for d, one in enumerate(reach):
+                least[:, d] = np.where(rows[:, d] > 1, np.searchsorted(one, rows[:, d]), most[d])
             at, row = self._pairs((together, steps), (rows, least), sizes, most + 1)
             steps = np.minimum(steps[at], least[row])
             found = np.concatenate([found[at], row[:, None]], axis=1)
