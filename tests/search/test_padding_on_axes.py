@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from einloom.api import map as solve
 from einloom.errors import EinloomError, Infeasible
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapping.analysed import Analysed
@@ -16,6 +17,7 @@ from einloom.mapping.tree import Loop, Mapping
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
+from einloom.report.text.results import summary
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.einsums import exchange, spatial
 from einloom.search.exact.fusion.floors import Floors
@@ -25,7 +27,7 @@ from einloom.search.exact.prices.traffic import Prices
 from einloom.search.exhaustive import Exhaustive
 from einloom.search.method import Watcher
 from einloom.workload.build import build_workload
-from einloom.workload.padding import padding_reach
+from einloom.workload.padding import only_padding, padding_reach
 from optima import optimum, same, searched
 from padded_problems import padded_problem, timed_convolution
 
@@ -93,6 +95,19 @@ def test_positions_that_reach_padding(text: str, size: int) -> None:
     beyond = [at for at, place in every.items() if not 0 <= place < size]
     expected = {v: len({at[i] for at in beyond}) for i, v in enumerate("pr")} if beyond else {}
     assert padding_reach(workload, "O") == expected
+
+
+@pytest.mark.parametrize(("text", "size"), [("O[p] = I[p+r-1] * F[r]", 2), ("O[p] = I[2*p+3*r-9] * F[r]", 14)])
+def test_positions_at_which_nothing_is_read(text: str, size: int) -> None:
+    workload = build_workload("w", [text], {"p": 6, "r": 3}, bits=8, shapes={"I": (size,)})
+    index = workload.einsum("O").access("I").indices[0]
+    (_, a), (_, b) = index.terms
+    bare = [p for p in range(6) if not any(0 <= a * p + b * r + index.constant < size for r in range(3))]
+    kernel = [r for r in range(3) if not any(0 <= a * p + b * r + index.constant < size for p in range(6))]
+    expected = {("I", v): len(positions) for v, positions in (("p", bare), ("r", kernel)) if positions}
+    assert only_padding(workload, "O") == expected and expected
+    told = summary(solve(workload, "two-level", "energy"))
+    assert f"nothing is read but padding of I at {len(bare)} of 6 positions of p (O)" in " ".join(told.split())
 
 
 ROWS = build_workload("rows", ["O[p] = I[p+r-1] * F[r]"], {"p": 6, "r": 3}, bits=1, shapes={"I": (6,)})

@@ -52,6 +52,21 @@ def reaching(ranks: Iterable[ReadRank], extents: Sequence[int]) -> dict[int, int
     return {v: min(extents[v], n + last[v]) for v, n in first.items()}
 
 
+def only_padding(workload: Workload, einsum: str) -> dict[tuple[str, str], int]:
+    """(tensor, variable) -> positions of the variable from which every window of the tensor is padding alone: the
+    declared shape is smaller than a convolution can mean, or the padding larger."""
+    found = {}
+    for access in workload.einsum(einsum).inputs:
+        for index, size in zip(access.indices, workload.shape(access), strict=True):
+            for v, c in index.terms:
+                others = index.extent(workload.extents) - 1 - c * (workload.extents[v] - 1)
+                front, end = -index.constant - others, index.constant + c * (workload.extents[v] - 1) + 1 - size
+                most = sum(min(workload.extents[v], -(-max(0, beyond) // c)) for beyond in (front, end))
+                if most:
+                    found[access.tensor, v] = min(workload.extents[v], most)
+    return found
+
+
 def has_windows(workload: Workload) -> bool:
     """True if some rank is indexed by more than one variable."""
     return any(len(index.terms) > 1 for e in workload.einsums for access in e.accesses for index in access.indices)

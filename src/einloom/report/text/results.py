@@ -21,7 +21,7 @@ from ...workload.views import called
 from ..data.bars import sums
 from ..data.fusion import backings
 from ..data.rereads import read_for_each
-from ..data.use import idle, kept_off
+from ..data.use import beside, idle, kept_off
 from ..data.views import latency_rows
 from .limits import limits
 from .table import WIDTH, columns, fold, labelled
@@ -148,7 +148,7 @@ def certificate_lines(result: Result) -> list[tuple[str, str]]:
         *([("ended", f"{result.ended.words}; this is the best so far")] if result.ended else []),
         *([("choices", choices(result.objective, certificate))] if certificate.alternatives else []),
         ("space", certificate.mapspace),
-        *(("note", one) for one in (note, kept_off(result), read_for_each(result)) if one),
+        *(("note", one) for one in (note, kept_off(result), beside(result), read_for_each(result)) if one),
         ("found by", how),
     ]
 
