@@ -31,6 +31,7 @@ from .problem import Budget, Problem, known_rule, objective
 from .problem.budgets import read_budget
 from .problem.selections import machine_selectors, unused_selectors
 from .reading.located import file_text
+from .reporting import reported
 from .result import Result
 from .result.unmapped import Unmapped, read_answer
 from .search.door import chosen
@@ -499,6 +500,13 @@ class Executed:
     def ok(self) -> bool:
         return self.simulation.correct and not self.simulation.reasons and not self.differences
 
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        """What was counted, and whether it agrees, as text."""
+        return str(reported("simulation", self.problem, self.simulation, self.differences))
+
 
 def simulate(
     workload: Workload | str | Result,
@@ -562,6 +570,13 @@ class RanMapping:
     @property
     def ok(self) -> bool:
         return self.run.correct and not self.differences
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        """What the program computed and moved, and whether it agrees, as text."""
+        return str(reported("program", self.problem, self.run, self.differences))
 
 
 def run(
