@@ -22,6 +22,7 @@ from .cost.evaluate import evaluate as _evaluate
 from .dataclass import dataclass
 from .defects import saved
 from .errors import Defect, EinloomWarning, Infeasible, SpecError, combined, nearest
+from .machine.checked import checked as checked_machine
 from .machine.levels import Machine
 from .mapping.text import begins_mapping, parse_mapping
 from .mapping.tree import Mapping
@@ -38,6 +39,7 @@ from .search.door import chosen
 from .search.method import Method, Recorder, Watcher
 from .search.several import Labelled, best_of
 from .search.starts import misfits, refusal
+from .workload.checked import checked as checked_workload
 from .workload.einsum import Workload
 from .workload.selectors import unknown_names
 from .zoo.catalogue import looks_like_path
@@ -155,7 +157,7 @@ def problem_or_traffic(workload: Workload | str, machine: Machine | str, goal: s
 def _cascade(workload: object) -> Workload:
     """The workload meant; names and files are read."""
     if isinstance(workload, Workload | str):
-        return load_workload(workload) if isinstance(workload, str) else workload
+        return load_workload(workload) if isinstance(workload, str) else checked_workload(workload)
     what = "a machine, which comes second" if isinstance(workload, Machine) else f"{workload!r:.80}"
     raise SpecError(f"the first argument is a workload, its name or its file, not {what}")
 
@@ -163,7 +165,7 @@ def _cascade(workload: object) -> Workload:
 def _hardware(machine: object) -> Machine:
     """The machine meant; names and files are read."""
     if isinstance(machine, Machine | str):
-        return load_machine(machine) if isinstance(machine, str) else machine
+        return load_machine(machine) if isinstance(machine, str) else checked_machine(machine)
     what = "a workload, which comes first" if isinstance(machine, Workload) else f"{machine!r:.80}"
     raise SpecError(f"the second argument is a machine, its name or its file, not {what}")
 

@@ -394,8 +394,10 @@ def _data_node(data: object) -> Node:
         return Node("mapping", 0, 0, pairs=pairs)
     if isinstance(data, Iterable) and not isinstance(data, str | bytes):
         return Node("list", 0, 0, items=tuple(_data_node(item) for item in data))
-    if data is None or isinstance(data, str | int | float):
+    if data is None or isinstance(data, str | int) or type(data) is float:
         return Node("scalar", 0, 0, data)
     if hasattr(data, "__index__"):  # a whole number of NumPy
         return Node("scalar", 0, 0, operator.index(data))
+    if hasattr(data, "__float__"):
+        return Node("scalar", 0, 0, float(data))
     raise SpecError(f"data of type {type(data).__name__} has no place in a file")

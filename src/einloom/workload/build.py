@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from ..errors import SpecError, combined, nearest
 from ..reading.facts import Fact
+from ..reading.located import MAX_TEXT
 from .einsum import Access, Einsum, Index, Tensor, TensorView, Workload
 from .notation import check_einsum, check_name, parse_einsum
 from .parts import part_problems, written_size
@@ -19,6 +20,8 @@ from .views import resolved, view_problems
 
 MAX_SIZE = 2**40
 MAX_BITS = 4096
+BUILT = "built"
+"""Under this name a workload remembers that its parts fit together, or what they were read as (`checked`)."""
 MAX_ERRORS = 100
 
 
@@ -57,18 +60,14 @@ def build_workload(
         *_wrong_ranks(ordered, ranks),
         *_wrong_names(ordered, names, shapes or {}, bits, outputs, persistent, initial, views),
         *_wrong_shapes(shapes or {}, views),
+        *_wrong_whole(name, repeat),
     ]
-    if whole(repeat) is None or repeat < 1:
-        wrong.append(SpecError(f"repeat is a whole number of at least 1, not {repeat!r:.80}", path="repeat"))
     if wrong:
         raise combined(wrong)
     sizes = {variable: operator.index(ranks[variable]) for variable in _users(ordered)}
     shapes = {tensor: _plain(shape) for tensor, shape in (shapes or {}).items()}
     views = [replace(view, shape=_plain(view.shape)) for view in views]
-    users: dict[str, list[Einsum]] = {tensor: [] for tensor in names}
-    for einsum in ordered:
-        for tensor in einsum.tensors:
-            users[tensor].append(einsum)
+    users = _accessing(ordered)
     tensors: list[Tensor] = []
     for tensor in names:
         try:
@@ -81,9 +80,10 @@ def build_workload(
             wrong.append(error)
     if wrong:
         raise combined(wrong)
-    chosen = _outputs(ordered, outputs)
-    rest = (operator.index(repeat), tuple(facts), tuple(absorbed), tuple(views))
-    return Workload(name, ordered, tuple(tensors), tuple(sizes.items()), chosen, *rest)
+    rest = (_outputs(ordered, outputs), operator.index(repeat), tuple(facts), tuple(absorbed), tuple(views))
+    made = Workload(name, ordered, tuple(tensors), tuple(sizes.items()), *rest)
+    vars(made)[BUILT] = True
+    return made
 
 
 def program_order(einsums: Sequence[Einsum]) -> tuple[Einsum, ...]:
@@ -130,6 +130,15 @@ def _users(einsums: Sequence[Einsum]) -> dict[str, str]:
     for einsum in einsums:
         for variable in einsum.variables:
             users.setdefault(variable, einsum.name)
+    return users
+
+
+def _accessing(einsums: Sequence[Einsum]) -> dict[str, list[Einsum]]:
+    """Each tensor with the Einsums that access it."""
+    users: dict[str, list[Einsum]] = {}
+    for einsum in einsums:
+        for tensor in einsum.tensors:
+            users.setdefault(tensor, []).append(einsum)
     return users
 
 
@@ -193,6 +202,16 @@ def _wrong_shapes(shapes: Mapping[str, object], views: Sequence[TensorView]) -> 
         for bad in [size for size in shape if not _is_size(size)][:1]:
             message = f"the shape of {name} holds {bad!r:.80}; sizes are whole numbers from 1 to 2**40"
             yield SpecError(message, path=place)
+
+
+def _wrong_whole(name: object, repeat: object) -> Iterator[SpecError]:
+    """What is wrong with that which is said of the whole workload."""
+    if not isinstance(name, str) or not name.strip() or len(name) > MAX_TEXT:
+        said = f"a workload's name is a text of at most {MAX_TEXT} characters, not {name!r:.80}"
+        yield SpecError(said, path="name")
+    times = whole(repeat)
+    if times is None or times < 1:
+        yield SpecError(f"repeat is a whole number of at least 1, not {repeat!r:.80}", path="repeat")
 
 
 def _wrong_names(
