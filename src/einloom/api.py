@@ -21,7 +21,7 @@ from .cost.breakdown import Cost
 from .cost.evaluate import evaluate as _evaluate
 from .dataclass import dataclass
 from .defects import saved
-from .errors import Defect, EinloomWarning, Infeasible, SpecError, combined, nearest
+from .errors import Defect, EinloomWarning, Ended, Infeasible, SpecError, combined, nearest
 from .machine.checked import checked as checked_machine
 from .machine.levels import Machine
 from .mapping.text import begins_mapping, parse_mapping
@@ -39,6 +39,8 @@ from .search.door import chosen
 from .search.method import Method, Recorder, Watcher
 from .search.several import Labelled, best_of
 from .search.starts import misfits, refusal
+from .search.watcher import interruptible
+from .stops import interrupts
 from .workload.checked import checked as checked_workload
 from .workload.einsum import Workload
 from .workload.selectors import unknown_names
@@ -265,7 +267,8 @@ def map(
     its tensor. max_fused_loops_per_rank_variable: how often fused loops may cut one rank. method: an object or a
     name, with its options (docs/how-to/my-optimizer.md). seconds, steps, memory: a budget of wall time, of evaluated
     points, of bytes that the process may hold (or a size such as ``"2 GiB"``); what is found by then comes back with a
-    bound. start: known mappings, as objects, results, texts or files; methods that can, such as ``exact``, look only
+    bound. watch: hears what the search learns, and may end it (docs/answers.md); so does Ctrl-C in the main thread.
+    start: known mappings, as objects, results, texts or files; methods that can, such as ``exact``, look only
     below the best of them (docs/exact.md). relax: ``integer`` adds a lower bound over mappings with any
     integer tiles to the certificate (docs/model/integer-tiles.md).
 
@@ -278,8 +281,9 @@ def map(
     asked = problems(workload, machine, objective, *limits)
     known = starts(asked, _listed("start", start, (Mapping, Result, str)))
     refuse_relaxation(asked, relax)
-    budget = read_budget(seconds, steps, memory)
-    return relaxed(solve(asked, chosen(method, method_options), budget, watch, known), relax, budget, watch)
+    budget, how = read_budget(seconds, steps, memory), chosen(method, method_options)
+    with interruptible(watch) as heard:
+        return relaxed(solve(asked, how, budget, heard, known), relax, budget, heard)
 
 
 def sweep_capacities(
@@ -301,7 +305,7 @@ def sweep_capacities(
     Answers are saved in `folder`, and what is there already is not asked again (docs/report.md). objective: by default
     the traffic of the outermost memory. fused: False has every intermediate backed there. limits: those of the mapspace
     and ``full_use``, as `map` takes them. seconds: for each capacity. jobs: processes, each of which imports the script
-    that asks for them. Raises SpecError.
+    that asks for them. Ctrl-C in the main thread ends the sweep with what is known. Raises SpecError.
     """
     from .sweep import sizes, sweep_capacity
 
@@ -312,9 +316,15 @@ def sweep_capacities(
     chosen(method)
     asked = problem_or_traffic(workload, machine, objective, **limits)
     seconds = read_budget(seconds).seconds
-    return sweep_capacity(
-        asked, memory, sizes(capacities), folder, fused=fused, method=method, seconds=seconds, jobs=jobs
-    )
+    listed = sizes(capacities)
+    how: dict[str, Any] = {"fused": fused, "method": method, "seconds": seconds, "jobs": jobs}
+    with interrupts() as heard:
+        done = sweep_capacity(asked, memory, listed, folder, **how, stop=lambda: bool(heard))
+    missing = len(set(listed)) - sum(point.answer.ended is not Ended.STOPPED for point in done.points)
+    if heard and missing:
+        told = f"interrupted: {missing} of {len(set(listed))} capacities are not done; the same call goes on there"
+        warnings.warn(told, EinloomWarning, stacklevel=2)
+    return done
 
 
 def refuse_relaxation(asked: Sequence[Labelled], relax: str | None) -> None:
@@ -651,11 +661,13 @@ def explain(
         if isinstance(workload, Result | Unmapped):
             raise SpecError("a saved answer brings its own machine")
         asked = problem(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
-        return explain_problem(asked, quick, seconds, watch)
+        with interruptible(watch) as heard:
+            return explain_problem(asked, quick, seconds, heard)
     refuse_alone(workload, "machine is")
     answer = read_answer(workload) if isinstance(workload, str) else workload
     if not isinstance(answer, Result | Unmapped):
         raise SpecError("a workload and a machine are needed, or one saved answer")
-    if isinstance(answer, Result):
-        return explain_result(answer, quick, seconds, watch)
-    return explain_problem(answer.problem, quick, seconds, watch)
+    with interruptible(watch) as heard:
+        if isinstance(answer, Result):
+            return explain_result(answer, quick, seconds, heard)
+        return explain_problem(answer.problem, quick, seconds, heard)
