@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from ..dataclass import dataclass
-from ..errors import SpecError, nearest
+from ..errors import EinloomWarning, SpecError, nearest
 
 MAX_CALL = 2000
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -63,6 +64,16 @@ def split_call(text: str) -> tuple[str, dict[str, str]]:
 def looks_like_path(name: str) -> bool:
     """True for something that is meant as a file: a known suffix, a directory in it, or an existing file."""
     return name.lower().endswith(SUFFIXES) or "/" in name or "\\" in name or ("\0" not in name and Path(name).is_file())
+
+
+def means_file(name: str, shipped: Collection[str]) -> bool:
+    """True for something that is meant as a file; what ships goes before a file of its name here, with a warning."""
+    if name not in shipped:
+        return looks_like_path(name)
+    if Path(name).is_file():
+        told = f"{name} is the zoo's; the file of that name in this folder is './{name}'"
+        warnings.warn(told, EinloomWarning, stacklevel=3)
+    return False
 
 
 def check_keys(given: Mapping[str, str], entry: Entry) -> None:
