@@ -305,7 +305,8 @@ def sweep_capacities(
     Answers are saved in `folder`, and what is there already is not asked again (docs/report.md). objective: by default
     the traffic of the outermost memory. fused: False has every intermediate backed there. limits: those of the mapspace
     and ``full_use``, as `map` takes them. seconds: for each capacity. jobs: processes, each of which imports the script
-    that asks for them. Ctrl-C in the main thread ends the sweep with what is known. Raises SpecError.
+    that asks for them, so that the call stands below ``if __name__ == "__main__":`` there. Ctrl-C in the main
+    thread ends the sweep with what is known. Raises SpecError.
     """
     from .sweep import sizes, sweep_capacity
 
