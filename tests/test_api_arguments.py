@@ -11,7 +11,9 @@ import pytest
 
 import einloom as el
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from einloom.machine.write import write_machine
 from einloom.mapspace.space import Mapspace
+from einloom.workload.files import write_workload
 
 TINY = "matmul:m=2,n=2,k=2"
 
@@ -170,3 +172,19 @@ def test_more_doors_say_what_they_take(tmp_path: Path) -> None:
     with pytest.raises(el.EinloomError) as found:
         el.evaluate(*asked, long)
     assert "File name" not in str(found.value)
+
+
+def test_paths_are_taken_where_files_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = el.load_workload(TINY), el.load_machine("simple")
+    write_workload(asked[0], tmp_path / "w.yaml")
+    write_machine(asked[1], tmp_path / "m.yaml")
+    assert (el.load_workload(Path("w.yaml")), el.load_machine(Path("m.yaml"))) == asked
+    found = el.map(Path("w.yaml"), Path("m.yaml"))
+    saved = Path("r.json")
+    found.write(saved)
+    assert el.map(*asked, start=saved).value == el.map(*asked, start=[saved]).value == found.value
+    assert el.evaluate(saved).value == el.evaluate(*asked, saved).value == found.value
+    assert el.simulate(saved) and str(el.explain(saved, quick=True))
+    with pytest.raises(el.SpecError, match=r"x\.yaml: cannot read the file"):
+        el.map(*asked, mapspace=Path("x.yaml"))

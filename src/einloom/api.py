@@ -44,7 +44,7 @@ from .stops import interrupts
 from .workload.checked import checked as checked_workload
 from .workload.einsum import Workload
 from .workload.selectors import unknown_names
-from .zoo.catalogue import looks_like_path
+from .zoo.catalogue import looks_like_path, pathless
 from .zoo.machine_by_name import load_machine, located_key
 from .zoo.workload_by_name import load_workload
 
@@ -57,16 +57,16 @@ if TYPE_CHECKING:
 
 RELAXATIONS = ("integer",)
 SIMULATED_POINTS = 2_000_000
-Known = Mapping | Result | str
+Known = Mapping | Result | str | Path
 Flows: TypeAlias = "Dataflow | str | Sequence[Dataflow | str]"
 
 
 def problem(
-    workload: Workload | str,
-    machine: Machine | str,
+    workload: Workload | str | Path,
+    machine: Machine | str | Path,
     goal: str = "energy",
     max_fused_loops: int | None = None,
-    mapspace: Mapspace | str | None = None,
+    mapspace: Mapspace | str | Path | None = None,
     dataflow: Flows | None = None,
     full_use: bool = False,
     space: str | None = None,
@@ -85,6 +85,7 @@ def problem(
     max_fused_loops_per_rank_variable: likewise. Warns (EinloomWarning) of selectors that select none of the workload's
     tensors, unless `quiet`.
     """
+    machine, mapspace = pathless(machine), pathless(mapspace)
     cascade, hardware = _cascade(workload), _hardware(machine)
     if full_use not in (True, False):
         raise SpecError(f"full_use is True or False, not {full_use!r:.80}")
@@ -122,11 +123,11 @@ def problem(
 
 
 def problems(
-    workload: Workload | str,
-    machine: Machine | str,
+    workload: Workload | str | Path,
+    machine: Machine | str | Path,
     goal: str = "energy",
     max_fused_loops: int | None = None,
-    mapspace: Mapspace | str | None = None,
+    mapspace: Mapspace | str | Path | None = None,
     dataflow: Flows | None = None,
     full_use: bool = False,
     space: str | None = None,
@@ -149,7 +150,9 @@ def problems(
     return found
 
 
-def problem_or_traffic(workload: Workload | str, machine: Machine | str, goal: str | None, **limits: Any) -> Problem:
+def problem_or_traffic(
+    workload: Workload | str | Path, machine: Machine | str | Path, goal: str | None, **limits: Any
+) -> Problem:
     """As `problem`; without a goal that of the least traffic of the outermost memory."""
     asked = problem(workload, machine, goal or "energy", **limits)
     outer = asked.machine.memories[0].name
@@ -158,16 +161,16 @@ def problem_or_traffic(workload: Workload | str, machine: Machine | str, goal: s
 
 def _cascade(workload: object) -> Workload:
     """The workload meant; names and files are read."""
-    if isinstance(workload, Workload | str):
-        return load_workload(workload) if isinstance(workload, str) else checked_workload(workload)
+    if isinstance(workload, Workload | str | Path):
+        return load_workload(workload) if isinstance(workload, str | Path) else checked_workload(workload)
     what = "a machine, which comes second" if isinstance(workload, Machine) else f"{workload!r:.80}"
     raise SpecError(f"the first argument is a workload, its name or its file, not {what}")
 
 
 def _hardware(machine: object) -> Machine:
     """The machine meant; names and files are read."""
-    if isinstance(machine, Machine | str):
-        return load_machine(machine) if isinstance(machine, str) else checked_machine(machine)
+    if isinstance(machine, Machine | str | Path):
+        return load_machine(machine) if isinstance(machine, str | Path) else checked_machine(machine)
     what = "a workload, which comes first" if isinstance(machine, Workload) else f"{machine!r:.80}"
     raise SpecError(f"the second argument is a machine, its name or its file, not {what}")
 
@@ -186,6 +189,7 @@ def _flows(dataflow: Flows | None) -> tuple[Dataflow, ...]:
 def _listed(what: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     """What is given of these classes: one, or several of them. Raises SpecError for anything else."""
     several = (given,) if isinstance(given, kinds) or not isinstance(given, Iterable) else tuple(given)
+    several = tuple(pathless(one) for one in several)
     for one in several:
         if not isinstance(one, kinds):
             known = ", ".join(kind.__name__ for kind in kinds if kind is not str)
@@ -193,7 +197,7 @@ def _listed(what: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     return several
 
 
-def _warn(asked: Problem, machine: Machine | str, mapspace: Mapspace | str | None) -> None:
+def _warn(asked: Problem, machine: Machine | str | Path, mapspace: Mapspace | str | Path | None) -> None:
     """Warn of what the problem says to no effect; with a place where machine and mapspace came from files."""
     for unused in unused_selectors(asked.workload, asked.machine, asked.mapspace.limits):
         view = None
@@ -231,12 +235,12 @@ def check_names(workload: Workload, machine: Machine, origin: str | None = None)
 
 
 def map(
-    workload: Workload | str,
-    machine: Machine | str,
+    workload: Workload | str | Path,
+    machine: Machine | str | Path,
     objective: str = "energy",
     *,
     max_fused_loops: int | None = None,
-    mapspace: Mapspace | str | None = None,
+    mapspace: Mapspace | str | Path | None = None,
     dataflow: Flows | None = None,
     full_use: bool = False,
     space: str | None = None,
@@ -287,8 +291,8 @@ def map(
 
 
 def sweep_capacities(
-    workload: Workload | str,
-    machine: Machine | str,
+    workload: Workload | str | Path,
+    machine: Machine | str | Path,
     memory: str,
     capacities: str | Sequence[int | str],
     folder: str | Path,
@@ -396,7 +400,8 @@ def starts(asked: Sequence[Labelled], known: Sequence[Known]) -> tuple[Mapping, 
     Raises SpecError, with the file, for one that is a legal mapping in the space of none of the problems.
     """
     found: list[Mapping] = []
-    for one in known:
+    texts: list[Mapping | Result | str] = [pathless(one) for one in known]
+    for one in texts:
         file = one if isinstance(one, str) and not _is_text(one) else None
         for mapping in _known(one, file, asked):
             reasons = [misfits(each.problem, mapping) for each in asked]
@@ -406,7 +411,7 @@ def starts(asked: Sequence[Labelled], known: Sequence[Known]) -> tuple[Mapping, 
     return tuple(found)
 
 
-def _known(one: Known, file: str | None, asked: Sequence[Labelled]) -> tuple[Mapping, ...]:
+def _known(one: Mapping | Result | str, file: str | None, asked: Sequence[Labelled]) -> tuple[Mapping, ...]:
     if isinstance(one, str):
         text = one if file is None else file_text(file)
         if not text.lstrip().startswith("{"):
@@ -442,9 +447,9 @@ def _parsed(text: str, file: str | None, asked: Sequence[Labelled]) -> Mapping:
 
 
 def evaluate(
-    workload: Workload | str | Result,
-    machine: Machine | str | None = None,
-    mapping: Mapping | str | None = None,
+    workload: Workload | str | Path | Result,
+    machine: Machine | str | Path | None = None,
+    mapping: Mapping | str | Path | None = None,
     objective: str | None = None,
     latency_rule: str | None = None,
 ) -> Result:
@@ -465,12 +470,13 @@ def evaluate(
 
 
 def given(
-    workload: Workload | str | Result,
-    machine: Machine | str | None = None,
+    workload: Workload | str | Path | Result,
+    machine: Machine | str | Path | None = None,
     mapping: object = None,
     goal: str | None = None,
 ) -> tuple[Problem, Mapping]:
     """The problem and the mapping that three arguments, or a single result, speak of. goal: replaces a result's."""
+    workload, mapping = pathless(workload), pathless(mapping)
     if machine is None or mapping is None:
         if machine is None and mapping is None:
             refuse_alone(workload, "machine and mapping are")
@@ -522,9 +528,9 @@ class Executed:
 
 
 def simulate(
-    workload: Workload | str | Result,
-    machine: Machine | str | None = None,
-    mapping: Mapping | str | None = None,
+    workload: Workload | str | Path | Result,
+    machine: Machine | str | Path | None = None,
+    mapping: Mapping | str | Path | None = None,
     seed: int = 0,
 ) -> Executed:
     """Execute a mapping with real integers, and hold what was counted against what `evaluate` says.
@@ -593,9 +599,9 @@ class RanMapping:
 
 
 def run(
-    workload: Workload | str | Result,
-    machine: Machine | str | None = None,
-    mapping: Mapping | str | None = None,
+    workload: Workload | str | Path | Result,
+    machine: Machine | str | Path | None = None,
+    mapping: Mapping | str | Path | None = None,
     seed: int = 0,
     keep: str | Path | None = None,
     said: Callable[[str], object] = str,
@@ -637,12 +643,12 @@ def checks(result: Result | str | Path, quick: bool = False, budget: Budget | No
 
 
 def explain(
-    workload: Workload | str | Result | Unmapped,
-    machine: Machine | str | None = None,
+    workload: Workload | str | Path | Result | Unmapped,
+    machine: Machine | str | Path | None = None,
     objective: str = "energy",
     *,
     max_fused_loops: int | None = None,
-    mapspace: Mapspace | str | None = None,
+    mapspace: Mapspace | str | Path | None = None,
     dataflow: Flows | None = None,
     full_use: bool = False,
     quick: bool = False,
@@ -657,7 +663,7 @@ def explain(
     """
     from .diagnose import explain_problem, explain_result
 
-    seconds = read_budget(seconds).seconds
+    workload, seconds = pathless(workload), read_budget(seconds).seconds
     if machine is not None:
         if isinstance(workload, Result | Unmapped):
             raise SpecError("a saved answer brings its own machine")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from ..dataclass import dataclass
 from ..errors import EinloomWarning, SpecError, nearest
 
 MAX_CALL = 2000
+Given = TypeVar("Given")
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -59,6 +62,11 @@ def split_call(text: str) -> tuple[str, dict[str, str]]:
             raise SpecError(f"{text!r}: key {key!r} stands here twice")
         table[key] = value
     return name.strip(), table
+
+
+def pathless(given: Given | Path) -> Given | str:
+    """What is given, a `Path` as the text that means that file and never an entry of the zoo."""
+    return os.path.join(os.curdir, given) if isinstance(given, Path) else given
 
 
 def looks_like_path(name: str) -> bool:
