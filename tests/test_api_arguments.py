@@ -188,3 +188,10 @@ def test_paths_are_taken_where_files_are(tmp_path: Path, monkeypatch: pytest.Mon
     assert el.simulate(saved) and str(el.explain(saved, quick=True))
     with pytest.raises(el.SpecError, match=r"x\.yaml: cannot read the file"):
         el.map(*asked, mapspace=Path("x.yaml"))
+
+
+def test_one_result_is_compared_and_names_are_no_workloads_to_rewrite() -> None:
+    found = el.map(TINY, "simple")
+    assert len(el.compare(found).rows) == len(el.compare([found]).rows)
+    with pytest.raises(el.SpecError, match="a workload is rewritten, not 'resnet18'; load_workload gives"):
+        el.rewrite("resnet18", "stored_padding")  # type: ignore[arg-type]
