@@ -195,3 +195,10 @@ def test_one_result_is_compared_and_names_are_no_workloads_to_rewrite() -> None:
     assert len(el.compare(found).rows) == len(el.compare([found]).rows)
     with pytest.raises(el.SpecError, match="a workload is rewritten, not 'resnet18'; load_workload gives"):
         el.rewrite("resnet18", "stored_padding")  # type: ignore[arg-type]
+
+
+def test_results_and_certificates_may_be_in_sets() -> None:
+    found = el.map(TINY, "simple")
+    again = el.Result.from_json(found.to_json())
+    assert found == again and hash(found) == hash(again) and len({found, again}) == 1
+    assert len({found.certificate, again.certificate}) == 1
