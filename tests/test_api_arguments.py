@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,10 @@ import numpy as np
 import pytest
 
 import einloom as el
+from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
+from einloom.machine.write import write_machine
 from einloom.mapspace.space import Mapspace
+from einloom.workload.files import write_workload
 
 TINY = "matmul:m=2,n=2,k=2"
 
@@ -70,6 +74,66 @@ def test_workload_and_machine_must_be_such() -> None:
         el.explain(matmul, simple, seconds=-1)
 
 
+def chip(
+    size: Any = None, energy: Any = 1.0, throughput: Any = 1.0, axis: Any = 4, name: Any = "chip", must: Any = None
+) -> Machine:
+    """A machine put together in Python."""
+    outer = Memory("D", None, energy, 1.0, read_throughput=throughput, **({} if must is None else {"must": must}))
+    levels = (outer, Memory("S", size, 0.1, 0.1), Fanout("F", (Axis("x", axis),)), ComputeUnit("M", 1.0, 1.0))
+    return Machine(name, levels)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"size": 100.5}, "machine chip: 100.5 is not a whole number of bits (at levels[1].size)"),
+        ({"size": 0}, "machine chip: 0 must be greater than zero (at levels[1].size)"),
+        ({"size": "1 KiB"}, "machine chip: '1 KiB' is no value of it; from Python it would be 8192 (at S.size)"),
+        ({"size": True}, "machine chip: expected a number, found True (at levels[1].size)"),
+        ({"energy": -1.0}, "machine chip: -1.0 may not be negative (at levels[0].read_energy)"),
+        ({"energy": float("nan")}, "machine chip: nan is not a finite number"),
+        ({"energy": float("inf")}, "machine chip: inf is not a finite number"),
+        ({"throughput": 0.0}, "machine chip: 0.0 must be greater than zero (at levels[0].read_throughput)"),
+        ({"axis": 0}, "machine chip: 0 must be at least 1 (at levels[2].axes[0].size)"),
+        ({"name": ""}, "a machine: expected a name, found ''"),
+        ({"name": 3}, "machine 3: 3 is no value of it; from Python it would be '3'"),
+        ({"must": "all"}, "machine chip: 'all' is no value of it; from Python it would be Selector("),
+    ],
+)
+def test_a_machine_from_python_is_checked_as_a_file_is(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(el.SpecError) as caught:
+        el.map(TINY, chip(**given))
+    assert words in str(caught.value)
+
+
+def test_a_machine_of_numpy_s_numbers_is_taken_as_one_of_plain_numbers() -> None:
+    odd = chip(np.int64(1024), np.float32(2.0), np.float64(1.0), np.int16(4))
+    found = el.map(TINY, odd, objective="edp")
+    assert el.Result.from_json(found.to_json()) == found
+    assert {type(level.size) for level in found.machine.memories} == {int, type(None)}
+    assert found == replace(el.map(TINY, chip(1024, 2.0), objective="edp"), seconds=found.seconds, trace=found.trace)
+    listed = Machine("chip", [*odd.levels])  # type: ignore[arg-type]
+    assert el.map(TINY, listed, objective="edp").value == found.value
+
+
+def test_a_workload_changed_in_python_is_checked_as_a_file_is() -> None:
+    matmul = el.zoo.matmul(m=8, n=8, k=8)
+    assert isinstance(matmul, el.Workload)
+    with pytest.raises(el.SpecError, match=r"^workload matmul: rank of unequal size: tensor A has size 8"):
+        el.map(replace(matmul, sizes=(("m", 16), ("n", 8), ("k", 8))), "simple")
+    with pytest.raises(el.SpecError, match="expected a name, found ''"):
+        el.evaluate(replace(matmul, name=""), "simple", "compute Z @ M")
+    with pytest.raises(el.SpecError, match="not put together as build_workload does it"):
+        el.map(replace(matmul, tensors=()), "simple")
+    two = el.load_workload("matmuls:n=2,m=4,kn=4")
+    with pytest.raises(el.SpecError, match=r"einsums is .* and the rest of it says .*; build_workload makes one"):
+        el.map(replace(two, einsums=two.einsums[::-1]), "simple")
+    assert el.map(replace(two, sizes=two.sizes[::-1]), "simple").workload == two
+    counted = replace(matmul, sizes=tuple((name, np.int64(size)) for name, size in matmul.sizes))
+    found = el.map(counted, "simple", max_fused_loops=1)
+    assert el.Result.from_json(found.to_json()) == found and el.verify(found)
+
+
 def test_a_mapping_of_one_line_is_text_and_not_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(el.SpecError, match=r"^1:1: the nest before this point has no leaf"):
@@ -108,3 +172,33 @@ def test_more_doors_say_what_they_take(tmp_path: Path) -> None:
     with pytest.raises(el.EinloomError) as found:
         el.evaluate(*asked, long)
     assert "File name" not in str(found.value)
+
+
+def test_paths_are_taken_where_files_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = el.load_workload(TINY), el.load_machine("simple")
+    write_workload(asked[0], tmp_path / "w.yaml")
+    write_machine(asked[1], tmp_path / "m.yaml")
+    assert (el.load_workload(Path("w.yaml")), el.load_machine(Path("m.yaml"))) == asked
+    found = el.map(Path("w.yaml"), Path("m.yaml"))
+    saved = Path("r.json")
+    found.write(saved)
+    assert el.map(*asked, start=saved).value == el.map(*asked, start=[saved]).value == found.value
+    assert el.evaluate(saved).value == el.evaluate(*asked, saved).value == found.value
+    assert el.simulate(saved) and str(el.explain(saved, quick=True))
+    with pytest.raises(el.SpecError, match=r"x\.yaml: cannot read the file"):
+        el.map(*asked, mapspace=Path("x.yaml"))
+
+
+def test_one_result_is_compared_and_names_are_no_workloads_to_rewrite() -> None:
+    found = el.map(TINY, "simple")
+    assert len(el.compare(found).rows) == len(el.compare([found]).rows)
+    with pytest.raises(el.SpecError, match="a workload is rewritten, not 'resnet18'; load_workload gives"):
+        el.rewrite("resnet18", "stored_padding")  # type: ignore[arg-type]
+
+
+def test_results_and_certificates_may_be_in_sets() -> None:
+    found = el.map(TINY, "simple")
+    again = el.Result.from_json(found.to_json())
+    assert found == again and hash(found) == hash(again) and len({found, again}) == 1
+    assert len({found.certificate, again.certificate}) == 1

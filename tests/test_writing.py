@@ -11,11 +11,15 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from einloom.errors import SpecError
+import einloom as el
+from einloom.api import problem
+from einloom.defects import saved
+from einloom.errors import Defect, SpecError
 from einloom.reading import writing
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "einloom"
@@ -268,3 +272,16 @@ def test_a_stop_waits_for_the_file(tmp_path: Path) -> None:
     )
     assert done.stdout == "True\n", done.stderr
     assert (tmp_path / "file").read_text(encoding="utf-8") == "text" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_defect_is_told_where_its_problem_cannot_be_written(tmp_path: Path) -> None:
+    asked = problem("matmul:m=2,n=2,k=2", "simple")
+    odd = replace(asked, workload=replace(asked.workload, name=object()))  # type: ignore[arg-type]
+    defect = Defect("one part says 1 and the other 2")
+    defect.problem = odd
+    told = str(saved(defect, tmp_path))
+    assert "one part says 1 and the other 2 (its problem could not be saved: " in told
+    assert list(tmp_path.iterdir()) == [], "no empty folder is left"
+    defect.problem = asked
+    assert saved(defect, tmp_path).saved == str(tmp_path / "einloom-defect")
+    assert el.load_workload(str(tmp_path / "einloom-defect" / "workload.yaml")) == asked.workload

@@ -101,6 +101,9 @@ register("parse_result", _later("result.files", "parse_result"))
 register("explanation_text", _later("diagnose.document", "explanation_text"))
 register("explained", _later("diagnose.text", "explained"))
 register("comparison", _later("report.page.comparison", "comparison_page"))
+register("verdict", _later("report.text.answers", "verdict"))
+register("simulation", _later("report.text.answers", "simulation"))
+register("program", _later("report.text.answers", "program"))
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,8 @@ from .cost.breakdown import Cost
 from .cost.evaluate import evaluate as _evaluate
 from .dataclass import dataclass
 from .defects import saved
-from .errors import Defect, EinloomWarning, Infeasible, SpecError, combined, nearest
+from .errors import Defect, EinloomWarning, Ended, Infeasible, SpecError, combined, nearest
+from .machine.checked import checked as checked_machine
 from .machine.levels import Machine
 from .mapping.text import begins_mapping, parse_mapping
 from .mapping.tree import Mapping
@@ -31,15 +32,19 @@ from .problem import Budget, Problem, known_rule, objective
 from .problem.budgets import read_budget
 from .problem.selections import machine_selectors, unused_selectors
 from .reading.located import file_text
+from .reporting import reported
 from .result import Result
 from .result.unmapped import Unmapped, read_answer
 from .search.door import chosen
 from .search.method import Method, Recorder, Watcher
 from .search.several import Labelled, best_of
 from .search.starts import misfits, refusal
+from .search.watcher import interruptible
+from .stops import interrupts
+from .workload.checked import checked as checked_workload
 from .workload.einsum import Workload
 from .workload.selectors import unknown_names
-from .zoo.catalogue import looks_like_path
+from .zoo.catalogue import looks_like_path, pathless
 from .zoo.machine_by_name import load_machine, located_key
 from .zoo.workload_by_name import load_workload
 
@@ -52,16 +57,16 @@ if TYPE_CHECKING:
 
 RELAXATIONS = ("integer",)
 SIMULATED_POINTS = 2_000_000
-Known = Mapping | Result | str
+Known = Mapping | Result | str | Path
 Flows: TypeAlias = "Dataflow | str | Sequence[Dataflow | str]"
 
 
 def problem(
-    workload: Workload | str,
-    machine: Machine | str,
+    workload: Workload | str | Path,
+    machine: Machine | str | Path,
     goal: str = "energy",
     max_fused_loops: int | None = None,
-    mapspace: Mapspace | str | None = None,
+    mapspace: Mapspace | str | Path | None = None,
     dataflow: Flows | None = None,
     full_use: bool = False,
     space: str | None = None,
@@ -80,6 +85,7 @@ def problem(
     max_fused_loops_per_rank_variable: likewise. Warns (EinloomWarning) of selectors that select none of the workload's
     tensors, unless `quiet`.
     """
+    machine, mapspace = pathless(machine), pathless(mapspace)
     cascade, hardware = _cascade(workload), _hardware(machine)
     if full_use not in (True, False):
         raise SpecError(f"full_use is True or False, not {full_use!r:.80}")
@@ -117,11 +123,11 @@ def problem(
 
 
 def problems(
-    workload: Workload | str,
-    machine: Machine | str,
+    workload: Workload | str | Path,
+    machine: Machine | str | Path,
     goal: str = "energy",
     max_fused_loops: int | None = None,
-    mapspace: Mapspace | str | None = None,
+    mapspace: Mapspace | str | Path | None = None,
     dataflow: Flows | None = None,
     full_use: bool = False,
     space: str | None = None,
@@ -144,7 +150,9 @@ def problems(
     return found
 
 
-def problem_or_traffic(workload: Workload | str, machine: Machine | str, goal: str | None, **limits: Any) -> Problem:
+def problem_or_traffic(
+    workload: Workload | str | Path, machine: Machine | str | Path, goal: str | None, **limits: Any
+) -> Problem:
     """As `problem`; without a goal that of the least traffic of the outermost memory."""
     asked = problem(workload, machine, goal or "energy", **limits)
     outer = asked.machine.memories[0].name
@@ -153,16 +161,16 @@ def problem_or_traffic(workload: Workload | str, machine: Machine | str, goal: s
 
 def _cascade(workload: object) -> Workload:
     """The workload meant; names and files are read."""
-    if isinstance(workload, Workload | str):
-        return load_workload(workload) if isinstance(workload, str) else workload
+    if isinstance(workload, Workload | str | Path):
+        return load_workload(workload) if isinstance(workload, str | Path) else checked_workload(workload)
     what = "a machine, which comes second" if isinstance(workload, Machine) else f"{workload!r:.80}"
     raise SpecError(f"the first argument is a workload, its name or its file, not {what}")
 
 
 def _hardware(machine: object) -> Machine:
     """The machine meant; names and files are read."""
-    if isinstance(machine, Machine | str):
-        return load_machine(machine) if isinstance(machine, str) else machine
+    if isinstance(machine, Machine | str | Path):
+        return load_machine(machine) if isinstance(machine, str | Path) else checked_machine(machine)
     what = "a workload, which comes first" if isinstance(machine, Workload) else f"{machine!r:.80}"
     raise SpecError(f"the second argument is a machine, its name or its file, not {what}")
 
@@ -181,6 +189,7 @@ def _flows(dataflow: Flows | None) -> tuple[Dataflow, ...]:
 def _listed(what: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     """What is given of these classes: one, or several of them. Raises SpecError for anything else."""
     several = (given,) if isinstance(given, kinds) or not isinstance(given, Iterable) else tuple(given)
+    several = tuple(pathless(one) for one in several)
     for one in several:
         if not isinstance(one, kinds):
             known = ", ".join(kind.__name__ for kind in kinds if kind is not str)
@@ -188,7 +197,7 @@ def _listed(what: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     return several
 
 
-def _warn(asked: Problem, machine: Machine | str, mapspace: Mapspace | str | None) -> None:
+def _warn(asked: Problem, machine: Machine | str | Path, mapspace: Mapspace | str | Path | None) -> None:
     """Warn of what the problem says to no effect; with a place where machine and mapspace came from files."""
     for unused in unused_selectors(asked.workload, asked.machine, asked.mapspace.limits):
         view = None
@@ -226,12 +235,12 @@ def check_names(workload: Workload, machine: Machine, origin: str | None = None)
 
 
 def map(
-    workload: Workload | str,
-    machine: Machine | str,
+    workload: Workload | str | Path,
+    machine: Machine | str | Path,
     objective: str = "energy",
     *,
     max_fused_loops: int | None = None,
-    mapspace: Mapspace | str | None = None,
+    mapspace: Mapspace | str | Path | None = None,
     dataflow: Flows | None = None,
     full_use: bool = False,
     space: str | None = None,
@@ -262,7 +271,8 @@ def map(
     its tensor. max_fused_loops_per_rank_variable: how often fused loops may cut one rank. method: an object or a
     name, with its options (docs/how-to/my-optimizer.md). seconds, steps, memory: a budget of wall time, of evaluated
     points, of bytes that the process may hold (or a size such as ``"2 GiB"``); what is found by then comes back with a
-    bound. start: known mappings, as objects, results, texts or files; methods that can, such as ``exact``, look only
+    bound. watch: hears what the search learns, and may end it (docs/answers.md); so does Ctrl-C in the main thread.
+    start: known mappings, as objects, results, texts or files; methods that can, such as ``exact``, look only
     below the best of them (docs/exact.md). relax: ``integer`` adds a lower bound over mappings with any
     integer tiles to the certificate (docs/model/integer-tiles.md).
 
@@ -275,13 +285,14 @@ def map(
     asked = problems(workload, machine, objective, *limits)
     known = starts(asked, _listed("start", start, (Mapping, Result, str)))
     refuse_relaxation(asked, relax)
-    budget = read_budget(seconds, steps, memory)
-    return relaxed(solve(asked, chosen(method, method_options), budget, watch, known), relax, budget, watch)
+    budget, how = read_budget(seconds, steps, memory), chosen(method, method_options)
+    with interruptible(watch) as heard:
+        return relaxed(solve(asked, how, budget, heard, known), relax, budget, heard)
 
 
 def sweep_capacities(
-    workload: Workload | str,
-    machine: Machine | str,
+    workload: Workload | str | Path,
+    machine: Machine | str | Path,
     memory: str,
     capacities: str | Sequence[int | str],
     folder: str | Path,
@@ -298,7 +309,8 @@ def sweep_capacities(
     Answers are saved in `folder`, and what is there already is not asked again (docs/report.md). objective: by default
     the traffic of the outermost memory. fused: False has every intermediate backed there. limits: those of the mapspace
     and ``full_use``, as `map` takes them. seconds: for each capacity. jobs: processes, each of which imports the script
-    that asks for them. Raises SpecError.
+    that asks for them, so that the call stands below ``if __name__ == "__main__":`` there. Ctrl-C in the main
+    thread ends the sweep with what is known. Raises SpecError.
     """
     from .sweep import sizes, sweep_capacity
 
@@ -309,9 +321,15 @@ def sweep_capacities(
     chosen(method)
     asked = problem_or_traffic(workload, machine, objective, **limits)
     seconds = read_budget(seconds).seconds
-    return sweep_capacity(
-        asked, memory, sizes(capacities), folder, fused=fused, method=method, seconds=seconds, jobs=jobs
-    )
+    listed = sizes(capacities)
+    how: dict[str, Any] = {"fused": fused, "method": method, "seconds": seconds, "jobs": jobs}
+    with interrupts() as heard:
+        done = sweep_capacity(asked, memory, listed, folder, **how, stop=lambda: bool(heard))
+    missing = len(set(listed)) - sum(point.answer.ended is not Ended.STOPPED for point in done.points)
+    if heard and missing:
+        told = f"interrupted: {missing} of {len(set(listed))} capacities are not done; the same call goes on there"
+        warnings.warn(told, EinloomWarning, stacklevel=2)
+    return done
 
 
 def refuse_relaxation(asked: Sequence[Labelled], relax: str | None) -> None:
@@ -382,7 +400,8 @@ def starts(asked: Sequence[Labelled], known: Sequence[Known]) -> tuple[Mapping, 
     Raises SpecError, with the file, for one that is a legal mapping in the space of none of the problems.
     """
     found: list[Mapping] = []
-    for one in known:
+    texts: list[Mapping | Result | str] = [pathless(one) for one in known]
+    for one in texts:
         file = one if isinstance(one, str) and not _is_text(one) else None
         for mapping in _known(one, file, asked):
             reasons = [misfits(each.problem, mapping) for each in asked]
@@ -392,7 +411,7 @@ def starts(asked: Sequence[Labelled], known: Sequence[Known]) -> tuple[Mapping, 
     return tuple(found)
 
 
-def _known(one: Known, file: str | None, asked: Sequence[Labelled]) -> tuple[Mapping, ...]:
+def _known(one: Mapping | Result | str, file: str | None, asked: Sequence[Labelled]) -> tuple[Mapping, ...]:
     if isinstance(one, str):
         text = one if file is None else file_text(file)
         if not text.lstrip().startswith("{"):
@@ -428,9 +447,9 @@ def _parsed(text: str, file: str | None, asked: Sequence[Labelled]) -> Mapping:
 
 
 def evaluate(
-    workload: Workload | str | Result,
-    machine: Machine | str | None = None,
-    mapping: Mapping | str | None = None,
+    workload: Workload | str | Path | Result,
+    machine: Machine | str | Path | None = None,
+    mapping: Mapping | str | Path | None = None,
     objective: str | None = None,
     latency_rule: str | None = None,
 ) -> Result:
@@ -451,12 +470,13 @@ def evaluate(
 
 
 def given(
-    workload: Workload | str | Result,
-    machine: Machine | str | None = None,
+    workload: Workload | str | Path | Result,
+    machine: Machine | str | Path | None = None,
     mapping: object = None,
     goal: str | None = None,
 ) -> tuple[Problem, Mapping]:
     """The problem and the mapping that three arguments, or a single result, speak of. goal: replaces a result's."""
+    workload, mapping = pathless(workload), pathless(mapping)
     if machine is None or mapping is None:
         if machine is None and mapping is None:
             refuse_alone(workload, "machine and mapping are")
@@ -499,11 +519,18 @@ class Executed:
     def ok(self) -> bool:
         return self.simulation.correct and not self.simulation.reasons and not self.differences
 
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        """What was counted, and whether it agrees, as text."""
+        return str(reported("simulation", self.problem, self.simulation, self.differences))
+
 
 def simulate(
-    workload: Workload | str | Result,
-    machine: Machine | str | None = None,
-    mapping: Mapping | str | None = None,
+    workload: Workload | str | Path | Result,
+    machine: Machine | str | Path | None = None,
+    mapping: Mapping | str | Path | None = None,
     seed: int = 0,
 ) -> Executed:
     """Execute a mapping with real integers, and hold what was counted against what `evaluate` says.
@@ -563,11 +590,18 @@ class RanMapping:
     def ok(self) -> bool:
         return self.run.correct and not self.differences
 
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        """What the program computed and moved, and whether it agrees, as text."""
+        return str(reported("program", self.problem, self.run, self.differences))
+
 
 def run(
-    workload: Workload | str | Result,
-    machine: Machine | str | None = None,
-    mapping: Mapping | str | None = None,
+    workload: Workload | str | Path | Result,
+    machine: Machine | str | Path | None = None,
+    mapping: Mapping | str | Path | None = None,
     seed: int = 0,
     keep: str | Path | None = None,
     said: Callable[[str], object] = str,
@@ -609,12 +643,12 @@ def checks(result: Result | str | Path, quick: bool = False, budget: Budget | No
 
 
 def explain(
-    workload: Workload | str | Result | Unmapped,
-    machine: Machine | str | None = None,
+    workload: Workload | str | Path | Result | Unmapped,
+    machine: Machine | str | Path | None = None,
     objective: str = "energy",
     *,
     max_fused_loops: int | None = None,
-    mapspace: Mapspace | str | None = None,
+    mapspace: Mapspace | str | Path | None = None,
     dataflow: Flows | None = None,
     full_use: bool = False,
     quick: bool = False,
@@ -629,16 +663,18 @@ def explain(
     """
     from .diagnose import explain_problem, explain_result
 
-    seconds = read_budget(seconds).seconds
+    workload, seconds = pathless(workload), read_budget(seconds).seconds
     if machine is not None:
         if isinstance(workload, Result | Unmapped):
             raise SpecError("a saved answer brings its own machine")
         asked = problem(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
-        return explain_problem(asked, quick, seconds, watch)
+        with interruptible(watch) as heard:
+            return explain_problem(asked, quick, seconds, heard)
     refuse_alone(workload, "machine is")
     answer = read_answer(workload) if isinstance(workload, str) else workload
     if not isinstance(answer, Result | Unmapped):
         raise SpecError("a workload and a machine are needed, or one saved answer")
-    if isinstance(answer, Result):
-        return explain_result(answer, quick, seconds, watch)
-    return explain_problem(answer.problem, quick, seconds, watch)
+    with interruptible(watch) as heard:
+        if isinstance(answer, Result):
+            return explain_result(answer, quick, seconds, heard)
+        return explain_problem(answer.problem, quick, seconds, heard)

@@ -21,17 +21,19 @@ FOLDER = "einloom-defect"
 def saved(defect: Defect, folder: Path | None = None) -> Defect:
     """The defect, its problem saved in a new folder of `folder` (by default the working directory).
 
-    The folder has einloom's own files and the command that runs them; nothing is ever overwritten. Where nothing can
-    be written the defect comes back with the reason.
+    The folder has einloom's own files and the command that runs them; nothing is ever overwritten. Where the problem
+    cannot be written, whatever the reason, the defect comes back with it.
     """
     if not isinstance(defect.problem, Problem) or defect.saved is not None:
         return defect
     try:
+        files = _files(defect.problem, defect)
         place = writing.fresh_folder(Path.cwd() if folder is None else folder, FOLDER)
-        for name, text in _files(defect.problem, defect).items():
+        for name, text in files.items():
             writing.write(text, place / name)
-    except (OSError, SpecError) as error:
-        return Defect(f"{defect.difference} (its problem could not be saved: {error})", defect.mapping)
+    except Exception as error:  # noqa: BLE001 (a problem that cannot be written must not hide what was found)
+        said = str(error) if isinstance(error, OSError | SpecError) else f"{type(error).__name__}: {error}"
+        return Defect(f"{defect.difference} (its problem could not be saved: {said})", defect.mapping)
     return Defect(defect.difference, defect.mapping, str(place))
 
 

@@ -1,8 +1,9 @@
 """Stops from outside: SIGINT (Ctrl-C), SIGTERM and SIGHUP.
 
 The command line listens for them. A stop raises `Interrupted` wherever the program is, except in a `politely` block,
-where a search ends by itself, and in a `held` block, where a file is written whole first. Nothing is imported here that
-takes time: `__main__` listens before it imports the rest.
+where a search ends by itself, and in a `held` block, where a file is written whole first. A search that is called from
+Python hears SIGINT alone, for as long as it takes (`interrupts`). Nothing is imported here that takes time: `__main__`
+listens before it imports the rest.
 """
 
 from __future__ import annotations
@@ -88,6 +89,29 @@ def politely() -> Iterator[list[int]]:
         yield asked
     finally:
         _Blocks.polite = outer
+
+
+@contextmanager
+def interrupts() -> Iterator[list[int]]:
+    """A `politely` block for Ctrl-C in a program that uses einloom, which comes back with the handler that was there.
+
+    Nothing is done in any thread but the main one, nor where somebody else's handler hears SIGINT already. Inside of
+    such a block the numbers are those of the outer one.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread():
+        yield []
+    elif handler is _heard and _Blocks.polite is not None:
+        yield _Blocks.polite
+    elif handler is not signal.default_int_handler:
+        yield []
+    else:
+        with politely() as asked:
+            signal.signal(signal.SIGINT, _heard)
+            try:
+                yield asked
+            finally:
+                signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager

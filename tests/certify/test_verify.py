@@ -189,6 +189,18 @@ def test_a_file_that_says_the_same_with_another_digest_was_changed() -> None:
     assert not ok and any("the file was changed after it was written" in reason for reason in reasons)
 
 
+def test_a_verdict_is_its_own_condition_and_reads_as_the_verb_prints_it() -> None:
+    honest, forged = solved(), Result.from_json(solved().to_json().replace('"optimal"', '"none"', 1))
+    accepted, rejected = el.verify(honest, quick=True), el.verify(forged, quick=True)
+    assert accepted and str(accepted).endswith("verified: every claim that can be checked holds\n")
+    assert not rejected, "a rejected result is not taken for a verified one"
+    assert "  FAIL  " in str(rejected) and str(rejected).endswith("\nrejected\n")
+    executed = el.simulate(honest)
+    assert executed and "outputs of " in str(executed) and "counts agree" in str(executed)
+    differing = replace(executed, differences=("Z DRAM A read: executed 1, priced 2",))
+    assert not differing and "executed 1, priced 2" in str(differing)
+
+
 def test_there_are_fifty() -> None:
     assert len(EDITS) >= 50
 

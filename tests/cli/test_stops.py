@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from einloom.certify import verify as certify
 from einloom.cli import main
 from einloom.diagnose import Asker
 from einloom.errors import Ended, SpecError
+from einloom.mapping.tree import Mapping
 from einloom.result.sweep import read_sweep
 from einloom.result.unmapped import Unmapped, read_answer
 from einloom.search.exact import answer as exact_answer
@@ -270,6 +272,82 @@ def test_the_second_of_two_polite_stops_raises() -> None:
             heard_inside += [os.kill(os.getpid(), signal.SIGINT), *asked]
         assert heard_inside == [None, signal.SIGTERM]
         assert asked == [signal.SIGTERM, signal.SIGINT]
+
+
+PROBLEM, SMALL = DIAMOND[:2], ("matmul:m=2,n=2,k=2", "simple:glb_bits=16,dram_energy=10")
+
+
+class Pressing(Recorder):
+    """Ctrl-C is pressed so often when the first mapping is known."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.left = times
+
+    def incumbent(self, value: float, mapping: Mapping | None = None) -> None:
+        super().incumbent(value, mapping)
+        while self.left:
+            self.left -= 1
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("method", ["exact", "anneal"])
+def test_ctrl_c_in_python_ends_the_search_with_the_best_so_far(method: str) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    watch = Pressing(1)
+    found = el.map(*PROBLEM, objective="edp", method=method, watch=watch)
+    assert found.ended is Ended.STOPPED and found.certificate is not None
+    assert found.value == watch.best and found.trace == tuple(watch.trace) and found.trace
+    assert el.verify(found, quick=True)
+    with pytest.raises(KeyboardInterrupt):
+        el.map(*PROBLEM, objective="edp", method=method, watch=Pressing(2))
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_ctrl_c_in_python_before_a_mapping_is_known() -> None:
+    class Early(Recorder):
+        def stopped(self) -> bool:
+            signal.raise_signal(signal.SIGINT)
+            return True
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt, match="before a legal mapping was found"):
+        el.map(*SMALL, method="exhaustive", watch=Early())
+    with pytest.raises(el.BudgetExhausted):
+        el.map(*SMALL, method="exhaustive", watch=Recorder(stop=lambda: True))
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_handler_of_the_user_s_own_and_other_threads_are_left_alone() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+        found = el.map(*PROBLEM, objective="edp", watch=Pressing(1))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert found.ended is None and heard == [signal.SIGINT]
+    seen: list[object] = []
+    watch = Recorder(on_change=lambda _: seen.append(signal.getsignal(signal.SIGINT)))
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(el.map, *PROBLEM, watch=watch).result().ended is None
+    assert set(seen) == {before}
+
+
+def test_ctrl_c_in_python_ends_a_sweep_with_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine.Run, "_dives", stopping(engine.Run._dives, signal.SIGINT))
+    asked = ("matmuls:n=2,m=8,kn=8", "two-level", "GLB", [1024, 2048], tmp_path)
+    with pytest.warns(el.EinloomWarning, match="interrupted: [12] of 2 capacities are not done"):
+        assert len(el.sweep_capacities(*asked).points) < 3
+    assert [point.answer.ended for point in el.sweep_capacities(*asked).points] == [None, None]
+
+
+def test_what_is_no_watcher_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SpecError, match=r"is no watcher: it lacks incumbent; a function .* Recorder\(on_change"):
+        el.map(*PROBLEM, watch=print)  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="is no watcher: it is a class"):
+        el.explain(*PROBLEM, watch=Recorder)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_budget_of_explain_counts_from_the_start_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:

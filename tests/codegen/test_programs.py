@@ -398,7 +398,8 @@ def test_seventy_einsums_with_uneven_tiles() -> None:
 
 def test_operations_that_were_not_done_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     workload, mapping = matmul()
-    assert el.run(workload, MACHINE, mapping).ok
+    done = el.run(workload, MACHINE, mapping)
+    assert done.ok and done and "equal to NumPy" in str(done)
     honest = running.program
 
     def planted(*asked: Any) -> CProgram:
@@ -406,7 +407,9 @@ def test_operations_that_were_not_done_are_said(monkeypatch: pytest.MonkeyPatch)
         return replace(made, text=made.text.replace("operations[0]++;", ""))
 
     monkeypatch.setattr(running, "program", planted)
-    assert el.run(workload, MACHINE, mapping).differences == ("operations of Z: executed 0, priced 64",)
+    done = el.run(workload, MACHINE, mapping)
+    assert done.differences == ("operations of Z: executed 0, priced 64",)
+    assert not done and "operations of Z: executed 0, priced 64" in str(done)
 
 
 def test_a_large_mapping_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,18 @@ def test_frames_hold_the_numbers(results: dict[str, el.Result]) -> None:
         result.to_frame("enrgy")
 
 
+def test_counts_beyond_64_bits_are_read_back_and_framed() -> None:
+    size = 2**20
+    mapping = f"store DRAM: A B Z\nfor m in {size}\nfor n in {size}\nfor k in {size}\ncompute Z @ MAC"
+    result = el.evaluate(f"matmul:m={size},n={size},k={size}", "simple", mapping)
+    assert result.cost.traffic("DRAM") > 2**63
+    assert el.Result.from_json(result.to_json()) == result
+    pytest.importorskip("pandas", reason=f"pandas {EXTRA}")
+    assert sum(int(bits) for bits in result.to_frame("traffic").to_numpy().ravel()) == result.cost.traffic("DRAM")
+    with pytest.raises(el.SpecError, match="must be a whole number from 1 to"):
+        el.load_workload(f"matmul:m={2**63},n=1,k=1")
+
+
 @pytest.mark.parametrize("what", FRAMES)
 def test_without_pandas_the_extra_is_named(
     results: dict[str, el.Result], what: str, monkeypatch: pytest.MonkeyPatch

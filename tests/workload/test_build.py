@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import doctest
+from typing import Any
 
+import numpy as np
 import pytest
 
 import einloom.workload.build
@@ -24,6 +26,39 @@ def test_shapes_come_from_the_accesses() -> None:
     w = build(["O[p,k] = I[2*p+r,c] * W[r,c,k]"], {"p": 8, "r": 3, "c": 4, "k": 5})
     assert {t.name: t.shape for t in w.tensors} == {"I": (17, 4), "W": (3, 4, 5), "O": (8, 5)}
     assert w.inputs == ("I", "W") and w.outputs == ("O",)
+
+
+def test_whole_numbers_of_numpy_become_plain() -> None:
+    numbers = {"p": np.int32(8), "r": np.int16(3)}
+    w = build(["O[p] = I[p+r] * W[r]"], numbers, bits=np.uint8(8), shapes={"W": np.array([3])}, repeat=np.int64(2))
+    found = [size for _, size in w.sizes] + [n for t in w.tensors for n in (*t.shape, t.bits)] + [w.repeat]
+    assert {type(number) for number in found} == {int}
+    assert w == build(["O[p] = I[p+r] * W[r]"], {"p": 8, "r": 3}, shapes={"W": (3,)}, repeat=2)
+
+
+@pytest.mark.parametrize(
+    ("given", "message", "path"),
+    [
+        ({"ranks": {"m": 4.0}}, "rank variable m has size 4.0; sizes are whole numbers from 1 to 2**40", "ranks.m"),
+        ({"ranks": {"m": True}}, "rank variable m has size True", "ranks.m"),
+        ({"ranks": {"m": np.True_}}, "rank variable m has size", "ranks.m"),
+        ({"ranks": {"m": "4"}}, "rank variable m has size '4'", "ranks.m"),
+        ({"ranks": {"m": np.array([4, 4])}}, "rank variable m has size array([4, 4])", "ranks.m"),
+        ({"bits": None}, "tensor A has None bits per value; it is a whole number from 1 to 4096", "bits.A"),
+        ({"bits": "8 bit"}, "tensor A has '8 bit' bits per value", "bits.A"),
+        ({"bits": {"default": 8.0}}, "tensor A has 8.0 bits per value", "bits.A"),
+        ({"shapes": {"A": (4.0,)}}, "the shape of A holds 4.0; sizes are whole numbers", "shapes.A"),
+        ({"shapes": {"A": (None,)}}, "the shape of A holds None", "shapes.A"),
+        ({"shapes": {"A": 4}}, "the shape of A is a list of sizes, not 4", "shapes.A"),
+        ({"repeat": 1.5}, "repeat is a whole number of at least 1, not 1.5", "repeat"),
+        ({"repeat": True}, "repeat is a whole number of at least 1, not True", "repeat"),
+    ],
+)
+def test_what_is_no_whole_number_is_refused(given: dict[str, Any], message: str, path: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        build_workload("w", ["B[m] = A[m]"], **{"ranks": {"m": 4}, "bits": 8, **given})
+    problem = getattr(caught.value, "problems", (caught.value,))[0]
+    assert message in problem.message and problem.path == path
 
 
 def test_padding_takes_the_producer_s_shape() -> None:

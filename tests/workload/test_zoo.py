@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import einloom as el
 import einloom.zoo.catalogue
 import einloom.zoo.workload_by_name
 import einloom.zoo.workload_entries
@@ -140,3 +141,16 @@ def test_files_load_too(tmp_path: Path) -> None:
     w = load_workload("matmul")
     write_workload(w, tmp_path / "mine.yaml")
     assert load_workload(str(tmp_path / "mine.yaml")) == w
+
+
+def test_what_ships_goes_before_a_file_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    other = workload_text(load_workload("matmul:m=3,n=3,k=3")).replace("name: matmul", "name: other")
+    (tmp_path / "matmul").write_text(other, encoding="utf-8")
+    (tmp_path / "simple").write_text(other, encoding="utf-8")
+    assert el.zoo.matmul(m=8).extents["m"] == 8 and el.zoo.simple().name == "simple"
+    with pytest.warns(el.EinloomWarning, match=r"matmul is the zoo's; the file of that name .* is '\./matmul'"):
+        assert load_workload("matmul").name == "matmul"
+    with pytest.warns(el.EinloomWarning, match=r"'\./simple'"):
+        assert el.load_machine("simple").name == "simple"
+    assert load_workload("./matmul").name == "other"

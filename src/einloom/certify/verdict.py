@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..dataclass import dataclass
+from ..reporting import reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Verdict:
     """ok: nothing speaks against the result. reasons: everything that does. checks: all questions in order.
 
     remarks: what is not proven by this verdict, and what should be known. stopped: by the user, before the end; then
-    the result is not `ok`.
+    the result is not `ok`. True where a condition is asked for means `ok`.
     """
 
     checks: tuple[Check, ...]
@@ -39,3 +40,10 @@ class Verdict:
     @property
     def remarks(self) -> tuple[str, ...]:
         return tuple(f"{check.name}: {check.detail}" for check in self.checks if check.passed is None)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        """The verdict as text: a line for each check, and the sentence at the end."""
+        return str(reported("verdict", self))

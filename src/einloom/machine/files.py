@@ -33,6 +33,8 @@ from .levels import Axis, ComputeUnit, Fanout, Level, Link, Machine, Memory, Tol
 VERSION = 1
 KINDS = ("multiply", "map")
 MAX_NAME = 100
+READ = "read"
+"""Under this name a machine remembers that a file could say it, or what it was read as (`checked`)."""
 
 
 def level_name(text: str) -> str:
@@ -243,7 +245,9 @@ def machine_from(view: Located, parameters: Mapping[str, str] | None = None) -> 
         with (places[level] if level is not None else view.require("levels")).gather():
             raise SpecError(message)
     view.raise_gathered()
-    return Machine(found.pop("name"), tuple(levels), facts=tuple(facts), **_without(found, "description"))
+    made = Machine(found.pop("name"), tuple(levels), facts=tuple(facts), **_without(found, "description"))
+    vars(made)[READ] = True
+    return made
 
 
 def structure_problems(levels: list[Level]) -> list[tuple[int | None, str]]:

@@ -238,6 +238,9 @@ class Certificate:
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", MappingProxyType(dict(self.counts)))
 
+    def __hash__(self) -> int:
+        return hash((self.guarantee, self.value, self.bound, self.mapspace))
+
     def __reduce__(self) -> tuple[object, ...]:
         counts = dict(self.counts)
         proven = (self.guarantee, self.value, self.bound, self.mapspace, counts, self.alternatives, self.integer)

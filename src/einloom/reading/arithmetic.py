@@ -78,7 +78,7 @@ def exact(number: Number) -> Fraction:
     if isinstance(number, float):
         if not math.isfinite(number):
             raise SpecError(f"{number} is not a finite number")
-        return Fraction(repr(number))
+        return Fraction(repr(float(number)))  # one of NumPy prints itself with its type
     return Fraction(number)
 
 

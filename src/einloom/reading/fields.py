@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import ConsequentError
 from .facts import ORIGIN, UNLIMITED, FactReader
 from .keys import Choice, Each, Either, Kind, Later, NameOf, Number, Plain, Record, Shape, Table, Written
-from .located import Located
+from .located import MAX_COUNTED, MAX_WHOLE, Located
 from .yamltree import MAX_FILE_BYTES
 
 Places = dict[str, Located]
@@ -105,7 +105,8 @@ def _number(view: Located, shape: Number, reader: FactReader, path: str) -> int 
             if word == "unlimited" or reader.names.get(word) == UNLIMITED:
                 return None
         minimum = None if shape.positive else shape.minimum
-        return value.number(shape.quantity, names=reader.names, minimum=minimum, positive=shape.positive)
+        most = MAX_COUNTED if shape.plain else MAX_WHOLE
+        return value.number(shape.quantity, names=reader.names, minimum=minimum, positive=shape.positive, most=most)
 
     if shape.sourced:
         return reader.read(view, path, plain)

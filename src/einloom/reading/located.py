@@ -22,6 +22,8 @@ from .yamltree import MAX_FILE_BYTES, Node, Scalar, parse_yaml
 
 MAX_TEXT = 10_000
 MAX_WHOLE = 2**62
+MAX_COUNTED = 2**1000
+"""What was counted may be larger than what is stated: products of sizes, as long as floats can hold them."""
 MAX_ERRORS = 100
 """After so many mistakes a file is not read any further."""
 
@@ -229,8 +231,12 @@ class Located:
         names: Mapping[str, Named] | None = None,
         minimum: float | None = None,
         positive: bool = False,
+        most: int = MAX_WHOLE,
     ) -> int | float:
-        """A finite number in SI, from a plain number, a number with a unit, or arithmetic over `names` and units."""
+        """A finite number in SI, from a plain number, a number with a unit, or arithmetic over `names` and units.
+
+        most: whole numbers are at most so large, of either sign.
+        """
         value = self._node.scalar
         if self._node.kind != "scalar" or value is None or isinstance(value, bool):
             raise self.error(f"expected a number, found {self._shown}")
@@ -238,7 +244,7 @@ class Located:
             if isinstance(value, str):
                 self.text()
             number = parse(value, quantity, names)
-        if (isinstance(number, int) and abs(number) > MAX_WHOLE) or not math.isfinite(number):
+        if (isinstance(number, int) and abs(number) > most) or not math.isfinite(number):
             raise self.error(f"{self._shown} is too large")
         if minimum is not None and number < minimum:
             negative = "may not be negative" if minimum == 0 else f"must be at least {minimum:g}"
@@ -388,8 +394,10 @@ def _data_node(data: object) -> Node:
         return Node("mapping", 0, 0, pairs=pairs)
     if isinstance(data, Iterable) and not isinstance(data, str | bytes):
         return Node("list", 0, 0, items=tuple(_data_node(item) for item in data))
-    if data is None or isinstance(data, str | int | float):
+    if data is None or isinstance(data, str | int) or type(data) is float:
         return Node("scalar", 0, 0, data)
     if hasattr(data, "__index__"):  # a whole number of NumPy
         return Node("scalar", 0, 0, operator.index(data))
+    if hasattr(data, "__float__"):
+        return Node("scalar", 0, 0, float(data))
     raise SpecError(f"data of type {type(data).__name__} has no place in a file")

@@ -136,12 +136,15 @@ QUANTITIES: tuple[tuple[str, Callable[[Result], float]], ...] = (
 )
 
 
-def compare(results: Iterable[Result | str | Path] | Mapping[str, Result | str | Path]) -> Comparison:
-    """Results (or result files) side by side; a mapping's keys are their labels.
+def compare(
+    results: Result | str | Path | Iterable[Result | str | Path] | Mapping[str, Result | str | Path],
+) -> Comparison:
+    """Results (or result files) side by side, or a single one; a mapping's keys are their labels.
 
     Files that say that nothing was found are named among the warnings and left out. Raises SpecError if nothing is left
     or a file cannot be read.
     """
+    results = [results] if isinstance(results, Result | str | Path) else results
     named = results.items() if isinstance(results, Mapping) else ((None, one) for one in results)
     found: list[tuple[str | None, Result]] = []
     missing = []

@@ -36,10 +36,18 @@ def energy(result: Result) -> pandas.DataFrame:
 
 def traffic(result: Result) -> pandas.DataFrame:
     """Bits moved: a row per memory and tensor, a column each for reads and writes."""
-    moved = actions(result)
-    moved = moved[moved["action"].isin(["read", "write"])]
-    table = moved.pivot_table(index=["component", "tensor"], columns="action", values="bits", aggfunc="sum", sort=False)
-    return table.fillna(0).astype("int64")
+    need("pandas", "notebook")
+    import pandas as found
+
+    moved = [one for one in result.cost.actions if one.action in ("read", "write")]
+    ways = dict.fromkeys(one.action for one in moved)
+    sums = {(one.component, one.tensor): dict.fromkeys(ways, 0) for one in moved}
+    for one in moved:
+        sums[one.component, one.tensor][one.action] += one.bits  # whole numbers, which may be larger than NumPy's
+    names = list(dict.fromkeys(component for component, _ in sums))
+    rows = sorted(sums, key=lambda row: names.index(row[0]))
+    index = found.MultiIndex.from_tuples(rows, names=["component", "tensor"])
+    return found.DataFrame([list(sums[row].values()) for row in rows], index, found.Index(list(ways), name="action"))
 
 
 def latency(result: Result) -> pandas.DataFrame:

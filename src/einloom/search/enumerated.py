@@ -11,7 +11,8 @@ from ..result import Result
 from .checked import certified, priced, sound
 from .evaluator import Evaluator
 from .exhaustive import Exhaustive
-from .method import Capabilities, Recorder, Watcher
+from .method import Capabilities, Watcher
+from .watcher import trace_of
 
 
 class Enumerated:
@@ -33,7 +34,7 @@ class Enumerated:
             guarantee, bound = (Guarantee.OPTIMAL, found.value) if found.complete else (Guarantee.BOUNDED, 0.0)
             counts = {"trees": found.trees, "legal": found.legal}
             certificate = certified(Certificate(guarantee, found.value, bound, problem.mapspace.describe(), counts))
-            trace = watch.trace if isinstance(watch, Recorder) else ()
+            trace = trace_of(watch)
             seconds = time.monotonic() - start
             result = Result.of(
                 problem, found.mapping, cost, certificate=certificate, method=self.name, seconds=seconds, trace=trace

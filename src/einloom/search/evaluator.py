@@ -28,7 +28,7 @@ from ..problem import Budget, Certificate, Guarantee, Objective, Problem
 from ..result import FrontPoint, Result
 from .resources import resident_bytes
 from .starts import admitted
-from .watcher import Recorder, Watcher
+from .watcher import Watcher, trace_of
 
 if TYPE_CHECKING:
     from ..cost.batch.arrays import Arrays
@@ -246,7 +246,7 @@ class Evaluator:
             raise BudgetExhausted(bound, reason, self.ended)
         seen = {"evaluated": self.evaluated, "illegal": self.illegal, **self.refused, **(counts or {})}
         certificate = Certificate(guarantee, self.value, bound, self.problem.mapspace.describe(), seen)
-        trace = self.watch.trace if isinstance(self.watch, Recorder) else ()
+        trace = trace_of(self.watch)
         seconds = time.monotonic() - self._started
         found = Result.of(
             self.problem, self.best, self.cost, certificate=certificate, method=method, seconds=seconds, trace=trace

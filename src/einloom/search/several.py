@@ -19,8 +19,9 @@ from ..problem import Alternative, Budget, Certificate, Guarantee, Problem
 from ..result import Result
 from .door import ask, chosen, refuse
 from .first import FirstMappings
-from .method import Method, Recorder, Watcher
+from .method import Method, Watcher
 from .starts import fitting, misfits, refusal
+from .watcher import trace_of
 
 BETTER = 1 - 4e-9  # of the best value so far: what is above this is not better, as `exact` compares
 NEAR = 2.0  # times the bound of its problem: up to there the best known mapping says which problem comes first
@@ -317,7 +318,7 @@ class _Several:
             counts=self.counts,
             alternatives=known,
         )
-        trace = tuple(self.watch.trace) if isinstance(self.watch, Recorder) else ()
+        trace = tuple(trace_of(self.watch))
         seconds, ended = time.monotonic() - self.started, None if whole else self.ended
         return replace(best, certificate=certificate, seconds=seconds, trace=trace, ended=ended)
 

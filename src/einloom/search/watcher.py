@@ -1,15 +1,19 @@
 """Who hears what a search learns: the `Watcher` that it tells, and the `Recorder` that keeps it.
 
-Incumbents, bounds and counts come in while a search runs; progress displays and traces read only that.
+Incumbents, bounds and counts come in while a search runs; progress displays and traces read only that. Ctrl-C goes the
+other way: `interruptible` lets a search that is called from Python hear of it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
+from ..errors import BudgetExhausted, Ended, SpecError
 from ..mapping.tree import Mapping as Tree
 from ..result import TracePoint
+from ..stops import interrupts
 
 
 class Watcher:
@@ -100,3 +104,53 @@ class Recorder(Watcher):
     def _changed(self) -> None:
         if self._on_change is not None:
             self._on_change(self)
+
+
+class _Interruptible(Watcher):
+    """Passes everything on to another watcher, and says that the search should end once a signal was heard."""
+
+    def __init__(self, watch: Watcher, heard: Sequence[int]) -> None:
+        self.watch, self._heard = watch, heard
+
+    def incumbent(self, value: float, mapping: Tree | None = None) -> None:
+        self.watch.incumbent(value, mapping)
+
+    def bound(self, value: float) -> None:
+        self.watch.bound(value)
+
+    def count(self, rule: str, number: int = 1) -> None:
+        self.watch.count(rule, number)
+
+    def stage(self, name: str, done: int = 0, total: int | None = None) -> None:
+        self.watch.stage(name, done, total)
+
+    def stopped(self) -> bool:
+        return bool(self._heard) or self.watch.stopped()
+
+
+@contextmanager
+def interruptible(watch: Watcher | None = None) -> Iterator[Watcher]:
+    """A ``with`` block whose searches end at the first Ctrl-C, with the best so far; the next one raises.
+
+    They have to tell the watcher that comes in here, which passes on what it hears. Where a search ends so before a
+    mapping is known, KeyboardInterrupt leaves the block. Raises SpecError for what is no watcher.
+    """
+    watch = Watcher() if watch is None else watch
+    lacks = [name for name in ("incumbent", "bound", "count", "stage", "stopped") if not hasattr(watch, name)]
+    if lacks or isinstance(watch, type):
+        what = "it is a class; give an object" if isinstance(watch, type) else f"it lacks {lacks[0]}"
+        more = "; a function that hears of every change goes into Recorder(on_change=...)" if callable(watch) else ""
+        raise SpecError(f"{watch!r:.80} is no watcher: {what}{more} (einloom.search.method)")
+    with interrupts() as heard:
+        try:
+            yield _Interruptible(watch, heard)
+        except BudgetExhausted as error:
+            if not heard or error.ended is not Ended.STOPPED:
+                raise
+            raise KeyboardInterrupt(str(error)) from error
+
+
+def trace_of(watch: Watcher) -> Sequence[TracePoint]:
+    """What a watcher has kept of the best and the bound over time: nothing, unless it is a `Recorder`."""
+    kept = watch.watch if isinstance(watch, _Interruptible) else watch
+    return kept.trace if isinstance(kept, Recorder) else ()

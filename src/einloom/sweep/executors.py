@@ -47,7 +47,11 @@ def processes(
                     over.set()
                     waiting = {future: task for future, task in waiting.items() if not future.cancel()}
         except BrokenProcessPool:
-            raise EinloomError("a process of the sweep was killed; what was done before is saved") from None
+            raise EinloomError(
+                "a process of the sweep ended before its work was done; what was done before is saved. Either it was "
+                "killed, or the sweep stands in a script without a guard: every process imports the script, so put "
+                "what it does below if __name__ == '__main__':"
+            ) from None
         finally:
             over.set()
             pool.shutdown(wait=True, cancel_futures=True)

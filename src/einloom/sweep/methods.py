@@ -32,6 +32,7 @@ from ..search.answer import answer
 from ..search.method import Recorder
 from ..search.registry import method, takes
 from ..search.several import Labelled
+from ..stops import interrupts
 from .store import saved_answer
 
 HEADS = ("points", "cpu_seconds", "value")
@@ -256,7 +257,8 @@ def compare_methods(
 
     budget: of each run; its steps do not bound methods without a seed, which prove. folder: where each run is saved,
     and found again. until: a run ends when its value is at most this, say a proven optimum. Raises SpecError for an
-    unknown method or one that cannot answer the problem. After a stop the runs that ended come back, if any did.
+    unknown method or one that cannot answer the problem. After a stop, or Ctrl-C in the main thread, the runs
+    that ended come back, if any did.
     """
     budget = budget or Budget()
     todo: list[tuple[str, int | None]] = []
@@ -266,18 +268,19 @@ def compare_methods(
         raise SpecError("no method is named, so there is nothing to compare")
     where = None if folder is None else writing.folder(folder)
     runs = []
-    for name, seed in todo:
-        if stop():
-            break
-        mine = budget if seed is not None else Budget(budget.seconds, None, budget.memory)
-        title = _title(name, seed, mine)
-        run = None if where is None else _known(where / title, problem, name, seed)
-        if run is None:
-            said(f"{name}{'' if seed is None else f' seed {seed}'}")
-            curve = _Curve(stop, until)
-            run = _searched(problem, name, seed, mine, None if where is None else where / title, curve)
-        if run is not None:
-            runs.append(run)
+    with interrupts() as heard:
+        for name, seed in todo:
+            if stop() or heard:
+                break
+            mine = budget if seed is not None else Budget(budget.seconds, None, budget.memory)
+            title = _title(name, seed, mine)
+            run = None if where is None else _known(where / title, problem, name, seed)
+            if run is None:
+                said(f"{name}{'' if seed is None else f' seed {seed}'}")
+                curve = _Curve(lambda: stop() or bool(heard), until)
+                run = _searched(problem, name, seed, mine, None if where is None else where / title, curve)
+            if run is not None:
+                runs.append(run)
     return MethodRuns(problem, tuple(runs))
 
 

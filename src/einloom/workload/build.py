@@ -5,17 +5,23 @@ Einsums (parsed or as text) and rank sizes come in from `files`, `zoo` or Python
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ..errors import SpecError, combined, nearest
 from ..reading.facts import Fact
+from ..reading.located import MAX_TEXT
 from .einsum import Access, Einsum, Index, Tensor, TensorView, Workload
 from .notation import check_einsum, check_name, parse_einsum
 from .parts import part_problems, written_size
 from .views import resolved, view_problems
 
 MAX_SIZE = 2**40
+MAX_BITS = 4096
+BUILT = "built"
+"""Under this name a workload remembers that its parts fit together, or what they were read as (`checked`)."""
 MAX_ERRORS = 100
 
 
@@ -42,8 +48,8 @@ def build_workload(
 
     ranks: extent of each rank variable. bits: bits per value, one number or per tensor with ``default``. shapes: the
     declared shapes; elements outside are padding. initial: tensors of which the elements that no Einsum writes are
-    there from the start. views: names under which Einsums read a tensor with other ranks. Raises SpecError for
-    everything that does not fit together.
+    there from the start. views: names under which Einsums read a tensor with other ranks. Sizes and bits are whole
+    numbers, of Python or of NumPy. Raises SpecError for everything that does not fit together.
     """
     parsed = [parse_einsum(einsum) if isinstance(einsum, str) else einsum for einsum in einsums]
     for einsum in parsed:
@@ -53,20 +59,19 @@ def build_workload(
     wrong = [
         *_wrong_ranks(ordered, ranks),
         *_wrong_names(ordered, names, shapes or {}, bits, outputs, persistent, initial, views),
+        *_wrong_shapes(shapes or {}, views),
+        *_wrong_whole(name, repeat),
     ]
-    if repeat < 1:
-        wrong.append(SpecError(f"repeat must be at least 1, not {repeat}", path="repeat"))
     if wrong:
         raise combined(wrong)
-    sizes = {variable: ranks[variable] for variable in _users(ordered)}
-    users: dict[str, list[Einsum]] = {tensor: [] for tensor in names}
-    for einsum in ordered:
-        for tensor in einsum.tensors:
-            users[tensor].append(einsum)
+    sizes = {variable: operator.index(ranks[variable]) for variable in _users(ordered)}
+    shapes = {tensor: _plain(shape) for tensor, shape in (shapes or {}).items()}
+    views = [replace(view, shape=_plain(view.shape)) for view in views]
+    users = _accessing(ordered)
     tensors: list[Tensor] = []
     for tensor in names:
         try:
-            shape = tensor_shape(tensor, users[tensor], sizes, shapes or {}, tensor in initial)
+            shape = tensor_shape(tensor, users[tensor], sizes, shapes, tensor in initial)
             tensors.append(Tensor(tensor, shape, _bits(tensor, bits), tensor in persistent, tensor in initial))
             for view in (view for view in views if view.tensor == tensor):
                 wrong.extend(view_problems(view, shape))
@@ -75,9 +80,10 @@ def build_workload(
             wrong.append(error)
     if wrong:
         raise combined(wrong)
-    chosen = _outputs(ordered, outputs)
-    rest = (repeat, tuple(facts), tuple(absorbed), tuple(views))
-    return Workload(name, ordered, tuple(tensors), tuple(sizes.items()), chosen, *rest)
+    rest = (_outputs(ordered, outputs), operator.index(repeat), tuple(facts), tuple(absorbed), tuple(views))
+    made = Workload(name, ordered, tuple(tensors), tuple(sizes.items()), *rest)
+    vars(made)[BUILT] = True
+    return made
 
 
 def program_order(einsums: Sequence[Einsum]) -> tuple[Einsum, ...]:
@@ -127,6 +133,15 @@ def _users(einsums: Sequence[Einsum]) -> dict[str, str]:
     return users
 
 
+def _accessing(einsums: Sequence[Einsum]) -> dict[str, list[Einsum]]:
+    """Each tensor with the Einsums that access it."""
+    users: dict[str, list[Einsum]] = {}
+    for einsum in einsums:
+        for tensor in einsum.tensors:
+            users.setdefault(tensor, []).append(einsum)
+    return users
+
+
 def _wrong_ranks(einsums: Sequence[Einsum], ranks: Mapping[str, int]) -> list[SpecError]:
     """What is wrong with the sizes of rank variables: unused ones, missing ones, sizes out of bounds."""
     users = _users(einsums)
@@ -146,8 +161,8 @@ def _wrong_ranks(einsums: Sequence[Einsum], ranks: Mapping[str, int]) -> list[Sp
             close = nearest(variable, unsized) or nearest(variable, users)
             message = f"rank variable {variable} is used by no Einsum"
             wrong.append(SpecError(message, path=place, suggestion=close))
-        elif not 1 <= size <= MAX_SIZE:
-            message = f"rank variable {variable} has size {size}; sizes are 1 to 2**40"
+        elif not _is_size(size):
+            message = f"rank variable {variable} has size {size!r:.80}; sizes are whole numbers from 1 to 2**40"
             wrong.append(SpecError(message, path=place))
     for variable in unsized[:MAX_ERRORS]:
         close = nearest(variable, unused)
@@ -155,6 +170,48 @@ def _wrong_ranks(einsums: Sequence[Einsum], ranks: Mapping[str, int]) -> list[Sp
         place = f"einsums.{users[variable]}"
         wrong.append(SpecError(message + (f"; is {close} it?" if close else ""), path=place))
     return wrong
+
+
+def whole(value: object) -> int | None:
+    """The plain integer that a value of Python or NumPy is; None for what is none, True and False among it."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:  # an array of several
+        return None
+
+
+def _is_size(value: object, most: int = MAX_SIZE) -> bool:
+    number = whole(value)
+    return number is not None and 1 <= number <= most
+
+
+def _plain(shape: Iterable[int]) -> tuple[int, ...]:
+    return tuple(operator.index(size) for size in shape)
+
+
+def _wrong_shapes(shapes: Mapping[str, object], views: Sequence[TensorView]) -> Iterator[SpecError]:
+    """Declared shapes, of tensors and views, with sizes that cannot be such."""
+    declared = [(f"shapes.{tensor}", tensor, shape) for tensor, shape in shapes.items()]
+    declared += [(f"views.{view.name}", view.name, view.shape) for view in views]
+    for place, name, shape in declared:
+        if isinstance(shape, str) or not isinstance(shape, Iterable):
+            yield SpecError(f"the shape of {name} is a list of sizes, not {shape!r:.80}", path=place)
+            continue
+        for bad in [size for size in shape if not _is_size(size)][:1]:
+            message = f"the shape of {name} holds {bad!r:.80}; sizes are whole numbers from 1 to 2**40"
+            yield SpecError(message, path=place)
+
+
+def _wrong_whole(name: object, repeat: object) -> Iterator[SpecError]:
+    """What is wrong with that which is said of the whole workload."""
+    if not isinstance(name, str) or not name.strip() or len(name) > MAX_TEXT:
+        said = f"a workload's name is a text of at most {MAX_TEXT} characters, not {name!r:.80}"
+        yield SpecError(said, path="name")
+    times = whole(repeat)
+    if times is None or times < 1:
+        yield SpecError(f"repeat is a whole number of at least 1, not {repeat!r:.80}", path="repeat")
 
 
 def _wrong_names(
@@ -197,9 +254,10 @@ def _bits(tensor: str, bits: int | Mapping[str, int]) -> int:
         if tensor not in bits and "default" not in bits:
             raise SpecError(f"bits says nothing about tensor {tensor} and has no default", path="bits")
         bits = bits[tensor] if tensor in bits else bits["default"]
-    if not 1 <= bits <= 4096:
-        raise SpecError(f"tensor {tensor} has {bits} bits per value; 1 to 4096 are possible", path=f"bits.{tensor}")
-    return bits
+    if not _is_size(bits, MAX_BITS):
+        message = f"tensor {tensor} has {bits!r:.80} bits per value; it is a whole number from 1 to {MAX_BITS}"
+        raise SpecError(message, path=f"bits.{tensor}")
+    return operator.index(bits)
 
 
 def tensor_shape(
@@ -289,8 +347,6 @@ def _rank_size(
     made: int | None = None,
 ) -> int:
     """made: the size up to which several parts are written."""
-    if declared is not None and not 1 <= declared <= MAX_SIZE:
-        raise SpecError(f"the shape of {tensor} holds {declared}; sizes are 1 to 2**40", path=f"shapes.{tensor}")
     whole = [use for use in uses if use[2].constant == 0]
     fixing = [use for use in uses if use[0] == writer] or [use for use in whole if use[2].variables] or whole
     if declared is not None:

@@ -168,7 +168,7 @@ def _check_access(access: Access, einsum: str) -> None:
             if variable in used:
                 raise SpecError(f"Einsum {einsum}: rank variable {variable} may index only one rank of {access}")
             used.add(variable)
-            if not 1 <= coefficient <= MAX_COEFFICIENT:
+            if not isinstance(coefficient, int) or not 1 <= coefficient <= MAX_COEFFICIENT:
                 raise SpecError(f"Einsum {einsum}: the factor of {variable} in {access} must be a positive integer")
 
 

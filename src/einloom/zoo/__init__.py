@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SpecError, nearest
-from .catalogue import Entry
+from .catalogue import Entry, split_call
 from .index import listed
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 Value = str | int | float | bool
 LOADERS = {
-    "workloads": (".workload_by_name", "load_workload"),
-    "machines": (".machine_by_name", "load_machine"),
+    "workloads": (".workload_entries", "zoo_workload"),
+    "machines": (".machine_entries", "zoo_machine"),
     "dataflows": ("..dataflows.files", "dataflow"),
 }
 """By kind, the module and the function that build an entry; a list needs neither, so they are imported on demand."""
@@ -59,7 +59,8 @@ def load(text: str) -> Workload | Machine | Dataflow:
 
 def _load(kind: str, text: str) -> Any:
     module, function = LOADERS[kind]
-    return getattr(import_module(module, __name__), function)(text)
+    given = (text,) if kind == "dataflows" else split_call(text)
+    return getattr(import_module(module, __name__), function)(*given)
 
 
 def attribute(name: str) -> str:
@@ -76,16 +77,15 @@ def _call(name: str, parameters: dict[str, Value]) -> str:
     return f"{name}:{','.join(texts)}" if parameters else name
 
 
-def _maker(kind: str, entry: Entry) -> Callable[..., Workload | Machine]:
-    def make(**parameters: Value) -> Workload | Machine:
-        made: Workload | Machine = _load(kind, _call(entry.name, parameters))
-        return made
+def _maker(kind: str, entry: Entry) -> Callable[..., Any]:
+    def make(**parameters: Value) -> Any:
+        return _load(kind, _call(entry.name, parameters))
 
     make.__doc__ = f"{entry.description}: {entry.signature}"
     return make
 
 
-def __getattr__(name: str) -> Callable[..., Workload | Machine]:
+def __getattr__(name: str) -> Callable[..., Any]:  # of a Workload or of a Machine, which only the name says
     for kind in ("workloads", "machines"):
         for entry in listed(kind):
             if attribute(entry.name) == name:

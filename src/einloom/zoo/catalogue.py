@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import warnings
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from ..dataclass import dataclass
-from ..errors import SpecError, nearest
+from ..errors import EinloomWarning, SpecError, nearest
 
 MAX_CALL = 2000
+Given = TypeVar("Given")
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -60,9 +64,24 @@ def split_call(text: str) -> tuple[str, dict[str, str]]:
     return name.strip(), table
 
 
+def pathless(given: Given | Path) -> Given | str:
+    """What is given, a `Path` as the text that means that file and never an entry of the zoo."""
+    return os.path.join(os.curdir, given) if isinstance(given, Path) else given
+
+
 def looks_like_path(name: str) -> bool:
     """True for something that is meant as a file: a known suffix, a directory in it, or an existing file."""
     return name.lower().endswith(SUFFIXES) or "/" in name or "\\" in name or ("\0" not in name and Path(name).is_file())
+
+
+def means_file(name: str, shipped: Collection[str]) -> bool:
+    """True for something that is meant as a file; what ships goes before a file of its name here, with a warning."""
+    if name not in shipped:
+        return looks_like_path(name)
+    if Path(name).is_file():
+        told = f"{name} is the zoo's; the file of that name in this folder is './{name}'"
+        warnings.warn(told, EinloomWarning, stacklevel=3)
+    return False
 
 
 def check_keys(given: Mapping[str, str], entry: Entry) -> None:

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ..errors import SpecError
 from ..interop.registry import claimant, imported
 from ..machine.files import LEVELS, read_machine
 from ..machine.levels import Machine
 from ..reading.located import Located, read_file
-from .catalogue import looks_like_path, split_call
+from .catalogue import looks_like_path, means_file, pathless, split_call
 from .machine_entries import NAMES, zoo_machine
 
 
-def load_machine(text: str) -> Machine:
+def load_machine(text: str | Path) -> Machine:
     """The machine that `text` names: ``simple:dram_energy=100,glb_bits=8388608`` or ``path/to/machine.yaml``.
 
     >>> load_machine("simple:dram_energy=100").memory("DRAM").read_energy
     100.0
 
-    A file's own ``parameters:`` may be set the same way. A file of another tool is read by its importer. Raises
-    SpecError for unknown names, keys and bad values.
+    What ships goes before a file of its name, which is ``./simple``. A file's own ``parameters:`` may be set the same
+    way. A file of another tool is read by its importer. Raises SpecError for unknown names, keys and bad values.
     """
-    name, parameters = split_call(text)
+    name, parameters = split_call(pathless(text))
     if name not in NAMES and (reader := claimant(name)) is not None:
         found = imported(reader, [name], parameters).machine
         if found is None:
             raise SpecError(f"importer {reader!r} finds no machine in it", file=name)
         return found
-    return read_machine(name, parameters) if looks_like_path(name) else zoo_machine(name, parameters)
+    return read_machine(name, parameters) if means_file(name, NAMES) else zoo_machine(name, parameters)
 
 
 def located_key(text: str, place: str) -> Located | None:
@@ -35,7 +37,7 @@ def located_key(text: str, place: str) -> Located | None:
     None if `text` names no file.
     """
     name, _ = split_call(text)
-    if not looks_like_path(name) or claimant(name) is not None:
+    if name in NAMES or not looks_like_path(name) or claimant(name) is not None:
         return None
     level, *rest = place.split(".")
     for item in read_file(name).require("levels").items():

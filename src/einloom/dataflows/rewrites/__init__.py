@@ -126,6 +126,8 @@ def rewrite(workload: Workload, name: str, **numbers: int) -> Workload:
 
     Raises SpecError with a suggestion for an unknown name or number, and for a workload that the rewrite does not fit.
     """
+    if not isinstance(workload, Workload):
+        raise SpecError(f"a workload is rewritten, not {workload!r:.80}; load_workload gives that of a name or a file")
     if not isinstance(name, str):
         raise SpecError(f"a rewrite is named by a text, not {name!r:.80}")
     if name in FOR_ANY:

@@ -19,8 +19,9 @@ from ...result import FrontPoint, Result
 from ...workload.parts import not_whole
 from ..checked import certified, priced, sound
 from ..first import FirstMappings
-from ..method import Recorder, Watcher
+from ..method import Watcher
 from ..resources import at_most, rarely_collected
+from ..watcher import trace_of
 from .attempt import Solution
 from .branch_and_bound import Run
 from .drawing import AtTheBound, Drawer
@@ -135,7 +136,7 @@ def result(
     watcher.bound(certificate.bound)
     for rule, number in counted.items():
         watcher.count(rule, number)
-    trace = watcher.trace if isinstance(watcher, Recorder) else ()
+    trace = trace_of(watcher)
     seconds = time.monotonic() - run.stops.started
     found = Result.of(
         problem, solution.mapping, cost, certificate=certificate, method=Exact.name, seconds=seconds, trace=trace

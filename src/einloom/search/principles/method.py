@@ -17,7 +17,8 @@ from ...problem import Budget, Certificate, Guarantee, Problem
 from ...result import Result
 from ..checked import certified, priced, sound
 from ..evaluator import Evaluator
-from ..method import Capabilities, Recorder, Watcher
+from ..method import Capabilities, Watcher
+from ..watcher import trace_of
 from .matmul import Cutting, best_schedule
 from .pairs import best_fused
 from .roles import Roles, pair_of, roles
@@ -53,7 +54,7 @@ class Principles:
             certificate = certified(Certificate(guarantee, best.value, bound, described, counts))
             watch.incumbent(best.value, tree)
             watch.bound(bound)
-        trace = watch.trace if isinstance(watch, Recorder) else ()
+        trace = trace_of(watch)
         seconds = time.monotonic() - start
         return Result.of(problem, tree, cost, certificate=certificate, method=self.name, seconds=seconds, trace=trace)
 
