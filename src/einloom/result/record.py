@@ -117,8 +117,9 @@ class Result(Answered):
 
     certificate: None if nothing was searched. recorded_digest, found_digest: of a result that was read from a file,
     what the file says of itself and what its content gives. recorded_notes: what that file notes of its problem.
-    latencies: how long it takes, seen in several ways; None in a file that does not say. front: the whole Pareto set,
-    ascending in energy, if that was the objective. ended: what ended the search before it was done, if anything did.
+    latencies: how long it takes, seen in several ways; None in a file that does not say. front: the Pareto set,
+    ascending in energy, if that was the objective; where it is not proven, what is known of it. ended: what ended the
+    search before it was done, if anything did.
     """
 
     problem: Problem
