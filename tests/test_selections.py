@@ -86,6 +86,32 @@ def test_every_limit_is_looked_at(line: str, message: str) -> None:
     assert found.limit == limits.all[0] and found.message == f"limit '{limits.all[0]}': {message}"
 
 
+@pytest.mark.parametrize(
+    ("row", "space", "message"),
+    [
+        ("tensors: X, variables: [m, n], sizes: 2", "ffm", "'n' indexes none of the tensors 'X' of product"),
+        (
+            "variables: [m], sizes: 8",
+            "ragged",
+            "m is 4, and no such size is a number up to it, so GLB cannot hold T, X, Y",
+        ),
+        (
+            "tensors: X, variables: [m], sizes: 3",
+            "ffm",
+            "m is 4, and no such size is a divisor of it, so GLB cannot hold X",
+        ),
+        ("tensors: X, variables: [m], sizes: 3", "ragged", None),
+        ("tensors: X, variables: [m], sizes: [3, 4]", "ffm", None),
+        ("variables: [k], sizes: 2", "ffm", None),
+    ],
+)
+def test_a_limit_of_tiles_that_no_tile_has_is_said(row: str, space: str, message: str | None) -> None:
+    machine = load_machine("simple")
+    limits = parse_mapspace(f"schema: mapspace/1\ntiles: [{{memory: GLB, {row}}}]\n", machine).limits
+    found = [one.message for one in unused_selectors(PRODUCT, machine, limits, space)]
+    assert found == ([] if message is None else [f"limit '{limits.all[0]}': {message}"])
+
+
 def test_what_selects_something_is_no_matter() -> None:
     """``nothing`` alone is meant, and `unheld` or its complement select what they can in some mapping."""
     machine = load_machine("simple")

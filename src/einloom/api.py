@@ -190,7 +190,8 @@ def _listed(what: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
 
 def _warn(asked: Problem, machine: Machine | str, mapspace: Mapspace | str | None) -> None:
     """Warn of what the problem says to no effect; with a place where machine and mapspace came from files."""
-    for unused in unused_selectors(asked.workload, asked.machine, asked.mapspace.limits):
+    space = asked.mapspace
+    for unused in unused_selectors(asked.workload, asked.machine, space.limits, space.name):
         view = None
         if unused.key is not None and isinstance(machine, str):
             view = located_key(machine, unused.key)
