@@ -159,7 +159,9 @@ class Result(Answered):
         """One line: what was mapped onto what, the value, and what is proven of it."""
         found = f"{self.objective} {self.value:.8g} {self.objective.unit}"
         if self.front:
-            found = f"a front of {len(self.front)} mappings, least EDP {self.value:.8g} J s"
+            whole = self.certificate is not None and self.certificate.guarantee is Guarantee.OPTIMAL
+            some = "a front" if whole else "part of a front"
+            found = f"{some} of {len(self.front)} mappings, least EDP {self.value:.8g} J s"
         proven = "evaluated"
         if self.certificate is not None:
             gap = f", gap {self.certificate.gap:.3%}" if self.certificate.guarantee is Guarantee.BOUNDED else ""
