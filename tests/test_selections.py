@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
-from einloom.api import problems
+from einloom.api import check_names, problems
 from einloom.cli import main
-from einloom.errors import EinloomWarning, Infeasible
+from einloom.errors import EinloomWarning, Infeasible, SpecErrors
 from einloom.machine.files import parse_machine
 from einloom.mapspace.files import parse_mapspace
 from einloom.mapspace.limits.data import UNLIMITED, HoldLimit, Limits
@@ -84,6 +84,13 @@ def test_every_limit_is_looked_at(line: str, message: str) -> None:
     limits = parse_mapspace(f"schema: mapspace/1\n{line}\n", machine).limits
     (found,) = unused_selectors(PRODUCT, machine, limits)
     assert found.limit == limits.all[0] and found.message == f"limit '{limits.all[0]}': {message}"
+
+
+def test_words_are_suggested_as_tensors_are() -> None:
+    machine = parse_machine(MACHINE.replace("must: unheld", "must: weigth").replace("input,", "Xs,"))
+    with pytest.raises(SpecErrors) as caught:
+        check_names(PRODUCT, machine)
+    assert [one.suggestion for one in caught.value.problems] == ["weight", "X"]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from .search.method import Method, Recorder, Watcher
 from .search.several import Labelled, best_of
 from .search.starts import misfits, refusal
 from .workload.einsum import Workload
-from .workload.selectors import unknown_names
+from .workload.selectors import KEYWORDS, unknown_names
 from .zoo.catalogue import looks_like_path
 from .zoo.machine_by_name import load_machine, located_key
 from .zoo.workload_by_name import load_workload
@@ -214,7 +214,7 @@ def check_names(workload: Workload, machine: Machine, origin: str | None = None)
 
     origin: what the machine was loaded from; if that is a file, errors have its line.
     """
-    known = [tensor.name for tensor in workload.tensors]
+    known = [*(tensor.name for tensor in workload.tensors), *KEYWORDS]
     wrong = []
     for place, which in machine_selectors(machine):
         for name in unknown_names(which, workload):
