@@ -66,7 +66,8 @@ def _of_no_tile(limit: TileLimit, workload: Workload, space: str) -> Iterator[st
                 chosen |= {t for t in named if variable in einsum.access(t).variables}
         extent = workload.extents.get(variable, 1)
         if not chosen:
-            yield f"{variable!r} indexes none of the tensors {str(limit.tensors)!r} of {workload.name}"
+            whose = workload.name if limit.einsums is None else f"{', '.join(limit.einsums)} of {workload.name}"
+            yield f"{variable!r} indexes none of the tensors {str(limit.tensors)!r} of {whose}"
         elif space in UNEVEN and not limit.sizes.any_tile(extent, UNEVEN[space]):
             what = "number up to it" if UNEVEN[space] else "divisor of it"
             held = ", ".join(sorted(chosen))
