@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
-from einloom.api import problems
+from einloom.api import check_names, problems
 from einloom.cli import main
-from einloom.errors import EinloomWarning, Infeasible
+from einloom.errors import EinloomWarning, Infeasible, SpecErrors
 from einloom.machine.files import parse_machine
 from einloom.mapspace.files import parse_mapspace
 from einloom.mapspace.limits.data import UNLIMITED, HoldLimit, Limits
@@ -84,6 +84,39 @@ def test_every_limit_is_looked_at(line: str, message: str) -> None:
     limits = parse_mapspace(f"schema: mapspace/1\n{line}\n", machine).limits
     (found,) = unused_selectors(PRODUCT, machine, limits)
     assert found.limit == limits.all[0] and found.message == f"limit '{limits.all[0]}': {message}"
+
+
+def test_words_are_suggested_as_tensors_are() -> None:
+    machine = parse_machine(MACHINE.replace("must: unheld", "must: weigth").replace("input,", "Xs,"))
+    with pytest.raises(SpecErrors) as caught:
+        check_names(PRODUCT, machine)
+    assert [one.suggestion for one in caught.value.problems] == ["weight", "X"]
+
+
+@pytest.mark.parametrize(
+    ("row", "space", "message"),
+    [
+        ("tensors: X, variables: [m, n], sizes: 2", "ffm", "'n' indexes none of the tensors 'X' of product"),
+        (
+            "variables: [m], sizes: 8",
+            "ragged",
+            "m is 4, and no such size is a number up to it, so GLB cannot hold T, X, Y",
+        ),
+        (
+            "tensors: X, variables: [m], sizes: 3",
+            "ffm",
+            "m is 4, and no such size is a divisor of it, so GLB cannot hold X",
+        ),
+        ("tensors: X, variables: [m], sizes: 3", "ragged", None),
+        ("tensors: X, variables: [m], sizes: [3, 4]", "ffm", None),
+        ("variables: [k], sizes: 2", "ffm", None),
+    ],
+)
+def test_a_limit_of_tiles_that_no_tile_has_is_said(row: str, space: str, message: str | None) -> None:
+    machine = load_machine("simple")
+    limits = parse_mapspace(f"schema: mapspace/1\ntiles: [{{memory: GLB, {row}}}]\n", machine).limits
+    found = [one.message for one in unused_selectors(PRODUCT, machine, limits, space)]
+    assert found == ([] if message is None else [f"limit '{limits.all[0]}': {message}"])
 
 
 def test_what_selects_something_is_no_matter() -> None:

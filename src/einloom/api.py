@@ -21,7 +21,7 @@ from .cost.breakdown import Cost
 from .cost.evaluate import evaluate as _evaluate
 from .dataclass import dataclass
 from .defects import saved
-from .errors import Defect, EinloomWarning, Ended, Infeasible, SpecError, combined, nearest
+from .errors import Defect, EinloomWarning, Ended, IllegalMapping, Infeasible, SpecError, combined, nearest
 from .machine.checked import checked as checked_machine
 from .machine.levels import Machine
 from .mapping.text import begins_mapping, parse_mapping
@@ -43,7 +43,7 @@ from .search.watcher import interruptible
 from .stops import interrupts
 from .workload.checked import checked as checked_workload
 from .workload.einsum import Workload
-from .workload.selectors import unknown_names
+from .workload.selectors import KEYWORDS, unknown_names
 from .zoo.catalogue import looks_like_path, pathless
 from .zoo.machine_by_name import load_machine, located_key
 from .zoo.workload_by_name import load_workload
@@ -199,7 +199,8 @@ def _listed(what: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
 
 def _warn(asked: Problem, machine: Machine | str | Path, mapspace: Mapspace | str | Path | None) -> None:
     """Warn of what the problem says to no effect; with a place where machine and mapspace came from files."""
-    for unused in unused_selectors(asked.workload, asked.machine, asked.mapspace.limits):
+    space = asked.mapspace
+    for unused in unused_selectors(asked.workload, asked.machine, space.limits, space.name):
         view = None
         if unused.key is not None and isinstance(machine, str):
             view = located_key(machine, unused.key)
@@ -222,7 +223,7 @@ def check_names(workload: Workload, machine: Machine, origin: str | None = None)
 
     origin: what the machine was loaded from; if that is a file, errors have its line.
     """
-    known = [tensor.name for tensor in workload.tensors]
+    known = [*(tensor.name for tensor in workload.tensors), *KEYWORDS]
     wrong = []
     for place, which in machine_selectors(machine):
         for name in unknown_names(which, workload):
@@ -463,7 +464,7 @@ def evaluate(
     asked, tree = given(workload, machine, mapping, objective)
     if latency_rule is not None:
         asked = replace(asked, latency_rule=known_rule(latency_rule))
-    found = Result.of(asked, tree, _evaluate(asked.workload, asked.machine, tree, asked.latency_rule))
+    found = Result.of(asked, tree, _priced(asked, tree, workload if mapping is None else mapping))
     assert found.latencies is not None
     event = event_seconds(asked.workload, asked.machine, tree)
     return replace(found, latencies=replace(found.latencies, event=event))
@@ -492,11 +493,33 @@ def given(
         return asked, mapping
     if not isinstance(mapping, str):
         raise SpecError(f"a mapping is an object of that class, its text or its file, not {mapping!r:.80}")
-    if mapping.endswith(".json"):
-        return asked, parse_mapping(Result.read(mapping).mapping_text, asked.workload, asked.machine, mapping)
     if _is_text(mapping):
         return asked, parse_mapping(mapping, asked.workload, asked.machine)
-    return asked, parse_mapping(file_text(mapping), asked.workload, asked.machine, mapping)
+    return asked, mapping_in(mapping, asked.workload, asked.machine)
+
+
+def mapping_in(file: str, workload: Workload, machine: Machine) -> Mapping:
+    """The mapping in a file: its text, or that of a saved result. Raises SpecError, also where that is of others."""
+    text = file_text(file)
+    if not text.lstrip().startswith("{"):
+        return parse_mapping(text, workload, machine, file)
+    result = Result.from_json(text, file)
+    try:
+        return parse_mapping(result.mapping_text, workload, machine)
+    except SpecError as error:
+        whose, mine = (f"{w.name} on {m.name}" for w, m in ((result.workload, result.machine), (workload, machine)))
+        message = f"this result is of {whose}; its mapping is none of {mine}: {error.message}"
+        raise SpecError(message, file=file) from error
+
+
+def _priced(asked: Problem, tree: Mapping, given: object) -> Cost:
+    """What a mapping costs. given: what it was read from; if that is the file of a mapping or a result, an
+    IllegalMapping says so."""
+    try:
+        return _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
+    except IllegalMapping as error:
+        file = given if isinstance(given, str) and not _is_text(given) else None
+        raise IllegalMapping(error.reasons, file) from error
 
 
 def refuse_alone(given: object, missing: str) -> None:
@@ -547,7 +570,7 @@ def simulate(
             f"{asked.workload.name} has {points:,} points; simulate executes at most {SIMULATED_POINTS:,}, one by one; "
             "run executes more, as a program"
         )
-    cost = _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
+    cost = _priced(asked, tree, workload if mapping is None else mapping)
     simulation = execute(asked.workload, asked.machine, tree, seed)
     return Executed(asked, tree, simulation, cost, _differences(simulation, cost))
 
@@ -615,7 +638,7 @@ def run(
     from .codegen.run import run as execute
 
     asked, tree = given(workload, machine, mapping)
-    cost = _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
+    cost = _priced(asked, tree, workload if mapping is None else mapping)
     folder = None if keep is None else Path(keep)
     done = execute(asked.workload, asked.machine, tree, cost, seed, folder, said)
     priced = {a.einsum: a.count for a in cost.actions if a.action == "compute"}

@@ -119,10 +119,10 @@ def unknown(what: str, name: object, known: Iterable[str], more: str = "") -> Sp
 
 
 class IllegalMapping(EinloomError):
-    """A mapping breaks at least one rule; `reasons` lists all of them, with numbers."""
+    """A mapping breaks at least one rule; `reasons` lists all of them, with numbers. file: that it was read from."""
 
-    def __init__(self, reasons: Sequence[str]) -> None:
-        self.reasons = tuple(reasons)
+    def __init__(self, reasons: Sequence[str], file: str | None = None) -> None:
+        self.reasons, self.file = tuple(reasons), file
         super().__init__("; ".join(self.reasons))
 
 

@@ -109,6 +109,30 @@ def test_more_instances_are_doubled_and_may_be_worse() -> None:
         assert int(more.after) == 2 * int(more.before)
 
 
+def test_a_memory_of_which_a_tenth_is_less_than_a_bit_is_doubled_at_once() -> None:
+    asked = problem("matmul:m=2,n=2,k=2", "simple:glb_bits=9")
+    more = [(one.before, one.after, one.again) for one in larger(asked) if one.place == "GLB.size"]
+    assert more == [("9 bit", "18 bit", None)]
+
+
+def test_a_larger_machine_is_searched_from_the_known_mapping(best: el.Result) -> None:
+    """If that search is cut off, what is known is no worse."""
+    looks = iter([False])
+
+    class Soon(Watcher):
+        def stopped(self) -> bool:
+            return next(looks, True)
+
+    for more in larger(best.problem):
+        if more.place == "GLB.size":
+            with pytest.raises(Unfinished) as caught:
+                Asker(Soon()).optimum(more.problem, "more room", starts=(best.mapping,))
+            assert caught.value.best is not None and caught.value.best.value <= best.value * (1 + 1e-12)
+            break
+    else:
+        raise AssertionError("no memory was made larger")
+
+
 def test_what_forbids_the_other_side_is_named() -> None:
     """The buffer has no room for one value of what would have to be fused."""
     result = el.map("matmuls:n=2,m=4,kn=4", "simple:glb_bits=7")

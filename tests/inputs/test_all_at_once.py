@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from einloom.errors import SpecError, SpecErrors
 from einloom.machine.files import parse_machine
 from einloom.mapping.text import parse_mapping
+from einloom.mapspace.files import read_mapspace
 from einloom.reading.jsonplaces import JsonPlaces, refuse_oddities
 from einloom.reading.located import from_data
 from einloom.workload.files import parse_workload
@@ -72,6 +74,26 @@ def test_machines() -> None:
 def test_workloads() -> None:
     found = mistakes(WORKLOAD, parse_workload)
     assert [line for line, _ in found] == [3, 3, 4, 4, 5, 6, 8, 9, 10]
+
+
+MAPSPACE = """\
+schema: mapspace/1
+memories: {GLB: {keep: AA | weigth, einsums: [Q]}}
+fusion: {fused: C}
+loops: [{tensors: A, variables: [m], tripps: 4}]
+tiles: [{memory: GLB, tensors: A, variables: [q, m], sizes: 2}]
+axes: [{axis: row, variables: [m], instances: 4}]
+"""
+
+
+def test_mapspaces_and_what_they_do_not_share_with_the_workload(tmp_path: Path) -> None:
+    path = tmp_path / "space.yaml"
+    path.write_text(MAPSPACE)
+    with pytest.raises(SpecErrors) as caught:
+        read_mapspace(path, load_machine("nvdla"), load_workload("matmul"))
+    found = [(error.line, error.suggestion) for error in caught.value.problems]
+    assert found[:4] == [(2, None), (2, "A"), (2, "weight"), (3, None)]
+    assert [line for line, _ in found[4:]] == [4, 4, 5, 6] and (4, "trips") in found
 
 
 def test_what_does_not_fit_together() -> None:

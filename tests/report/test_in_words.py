@@ -6,6 +6,9 @@ import pickle
 from dataclasses import replace
 
 import einloom as el
+from einloom.api import problem
+from einloom.mapspace.limits.data import HoldLimit, Limits
+from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget
 from einloom.report.page import page
 from einloom.report.text import results as text
@@ -13,6 +16,7 @@ from einloom.result.unmapped import Unmapped, parse_answer
 from einloom.search.answer import answer
 from einloom.search.method import Recorder
 from einloom.search.several import Labelled
+from einloom.workload.selectors import selector
 
 
 def test_a_mapping_prints_as_its_tree_and_a_result_as_one_line() -> None:
@@ -46,3 +50,23 @@ def test_what_ended_a_search_is_said() -> None:
     assert parse_answer(nothing.to_json()).ended is nothing.ended
     assert repr(nothing).startswith("<Unmapped: matmul on two-level, unfinished")
     assert pickle.loads(pickle.dumps(nothing)) == nothing
+
+
+def test_what_a_space_is_called_and_the_order_of_stores_are_said() -> None:
+    """Beside the space's definition, which certificates have; the title is only a word for its limits."""
+    space = Mapspace(limits=Limits(holds=(HoldLimit("bypass", "GLB", selector("A")),)), title="row stationary")
+    found = el.map("matmul:m=4,n=4,k=4", "simple", mapspace=space)
+    said = " ".join(text.summary(found).split())
+    assert "space row stationary, in ffm: perfect tiles" in said
+    assert "stores in the order of the machine's memories, no recomputation" in said
+    assert found.certificate is not None and found.certificate.mapspace == space.describe()
+    assert "row stationary, in ffm: " in page(found)
+    kept = replace(space, limits=Limits(holds=(HoldLimit("keep", "GLB", selector("all")),)))
+    tight = problem("matmul:m=4,n=4,k=4", "simple:glb_bits=8", mapspace=kept)
+    none = answer((Labelled("", tight),), "exact", Budget(), Recorder())
+    assert isinstance(none, Unmapped)
+    assert "row stationary, in ffm: " in " ".join(text.nothing(none).split())
+    compared = el.compare({"rs": found, "plain": el.map("matmul:m=4,n=4,k=4", "simple")})
+    assert "different mapspaces: ffm 'row stationary' (rs); ffm (plain)" in " ".join(str(compared).split())
+    assert [one["mapspace_name"] for one in compared.to_data()["results"]] == ["row stationary", None]
+    assert ",row stationary," in compared.to_csv()

@@ -36,7 +36,8 @@ matmuls on small buffer, fusion forced
   reason      Einsum E0 has no mapping on its own: GLB holds 32768 bits and what must stay there is
               larger
   space       ffm: perfect tiles, one loop per rank variable between two stores and among fused
-              loops, sequential splits in program order, no recomputation, at most 0 fused loops
+              loops, sequential splits in program order, stores in the order of the machine's
+              memories, no recomputation, at most 0 fused loops
   objective   energy
   searched    method 'exact', 0.208 s
   more        `einloom explain` finds the smallest set of limits to blame, and what would help

@@ -21,10 +21,13 @@ from einloom.mapping.legality.structure import problems
 from einloom.mapping.tree import Mapping
 from einloom.mapspace.ffm.enumerate import candidates
 from einloom.mapspace.ffm.rules import outside
-from einloom.mapspace.limits.data import Limits
+from einloom.mapspace.limits.data import HoldLimit, Limits, Numbers, TileLimit
 from einloom.mapspace.space import Mapspace
-from einloom.problem import Problem
+from einloom.problem import Objective, Problem
 from einloom.search.exact import Exact
+from einloom.workload.build import build_workload
+from einloom.workload.selectors import selector
+from einloom.zoo.machine_by_name import load_machine
 from tiny_limits import KINDS, tiny_limits
 from tiny_problems import tiny_problem
 
@@ -119,3 +122,18 @@ def test_the_limits_are_many_and_bite() -> None:
 
 def _kinds(limits: Limits) -> list[str]:
     return [kind for kind in KINDS if getattr(limits, kind)]
+
+
+@pytest.mark.parametrize(("space", "size"), [("ffm", 8), ("ffm", 3), ("ragged", 8)])
+def test_a_tile_that_cannot_be_leaves_its_memory_to_others_at_once(space: str, size: int) -> None:
+    """Where the tensor has to be kept there nothing is legal, and the search says so before it makes any choice."""
+    machine = load_machine("simple")
+    workload = build_workload("mm", ["Z[m,n] = A[m,k] * B[k,n]"], dict.fromkeys("mnk", 4), bits=8)
+    tiles = TileLimit("GLB", selector("A"), ("m",), Numbers(values=(size,)))
+    keep = HoldLimit("keep", "GLB", selector("A"))
+    kept = Problem(workload, machine, Mapspace(space, limits=Limits.of((tiles, keep))), Objective("energy"))
+    with pytest.raises(Infeasible, match=f"tiles of A in GLB: m {size} leaves no choice of stores for Z"):
+        Exact().search(kept)
+    bypassed = replace(kept, mapspace=Mapspace(space, limits=Limits(holds=(replace(keep, rule="bypass"),))))
+    free = replace(kept, mapspace=Mapspace(space, limits=Limits(tiles=(tiles,))))
+    assert Exact().search(free).value == Exact().search(bypassed).value

@@ -12,7 +12,7 @@ import pytest
 from einloom.api import problems
 from einloom.errors import BudgetExhausted, Ended, Infeasible
 from einloom.problem import Budget, Guarantee
-from einloom.search import several
+from einloom.search import first, several
 from einloom.search.exact import Exact, least_value
 from einloom.search.method import Recorder
 from einloom.search.several import Labelled, best_of
@@ -103,15 +103,15 @@ def test_what_is_cut_off_has_a_bound_of_all(short: None) -> None:
 def test_each_has_a_turn_before_any_has_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that only searches move; the last problem has no mapping and is not asked again."""
     asked, clock, turns = chain(3)[:3], [0.0], list[tuple[str, float]]()
-    first, second, third = (one.label for one in asked)
-    bounds = {first: 5e9, second: 1e9}
-    labels = {one.problem: one.label for one in asked}
+    one, other, last = (each.label for each in asked)
+    bounds = {one: 5e9, other: 1e9}
+    labels = {each.problem: each.label for each in asked}
 
     def ask(method: Any, problem: Any, budget: Budget, *rest: Any) -> Iterator[None]:
         label, seconds = labels[problem], budget.seconds or 0.0
         turns.append((label, seconds))
         clock[0] += seconds
-        if label == third:
+        if label == last:
             raise Infeasible("nothing fits")
         raise BudgetExhausted(bounds[label], ended=Ended.SECONDS)
 
@@ -119,11 +119,50 @@ def test_each_has_a_turn_before_any_has_another(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(several.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(several._Several, "begin_evenly", lambda self: None)
     monkeypatch.setattr(several._Several, "look_around", lambda self: None)
-    monkeypatch.setattr(several._Several, "draw", lambda self: None)
+    monkeypatch.setattr(several._Several, "draw", lambda self, until: setattr(self, "drew", True))
     with pytest.raises(BudgetExhausted) as error:
         best_of(asked, "exact", Budget(seconds=64.0), Recorder())
-    assert turns == [(first, 32.0), (second, 16.0), (third, 8.0), (first, 8.0)]
+    assert turns == [(one, 32.0), (other, 16.0), (last, 8.0), (one, 6.0), (other, 2.0)]
     assert error.value.bound == 1e9
+
+
+def test_a_mapping_is_drawn_within_the_budget_and_of_the_most_promising(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that only searches and draws move: no draw begins after the budget."""
+    asked, clock, drawn = chain(3)[:3], [0.0], list[tuple[str, float]]()
+    labels = {each.problem: each.label for each in asked}
+
+    class Slow:
+        def __init__(self, problem: Any, watch: Any) -> None:
+            self.label = labels[problem]
+
+        def draw(self, until: float) -> None:
+            drawn.append((self.label, until))
+            clock[0] = until
+
+    def ask(method: Any, problem: Any, budget: Budget, *rest: Any) -> Iterator[None]:
+        clock[0] += budget.seconds or 0.0
+        raise BudgetExhausted(1.0, ended=Ended.SECONDS)
+
+    monkeypatch.setattr(several, "ask", ask)
+    monkeypatch.setattr(several.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(several, "FirstMappings", Slow)
+    search = several._Several(asked, several.chosen("exact"), Budget(seconds=1.0), Recorder(), [()] * 3)
+    search.least, search.sure = {0: 3.0, 1: 2.0, 2: 1.0}, {0, 1, 2}
+    monkeypatch.setattr(several._Several, "begin_evenly", lambda self: None)
+    with pytest.raises(BudgetExhausted):
+        search.solve()
+    assert [label for label, _ in drawn[:3]] == [asked[i].label for i in (2, 1, 0)]
+    assert drawn[0][1] == pytest.approx(0.9375) and clock[0] <= 1.0 + 1e-9
+
+
+def test_a_draw_looks_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One at least, and no other after the moment."""
+    asked, draws = group_problem(3), list[int]()
+    monkeypatch.setattr(first.FirstMappings, "_drawn", lambda self, *rest: draws.append(1))
+    assert first.FirstMappings(asked, Recorder()).draw(0.0) is None
+    assert len(draws) == 1
+    assert first.FirstMappings(asked, Recorder()).draw() is None
+    assert len(draws) == 1 + 2 * first.PLAIN
 
 
 def test_cuts_are_dismissed_by_bounds_of_uneven_tiles() -> None:

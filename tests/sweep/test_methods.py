@@ -42,6 +42,14 @@ def test_the_verb_prints_gaps_to_the_optimum_and_takes_a_folder_up(
     assert "random-0-40points.csv" in asked(*words, "--folder", str(folder)).output
 
 
+def test_a_method_that_does_not_answer_is_named_before_any_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(methods, "_searched", None)  # nothing is run
+    folder = tmp_path / "runs"
+    found = asked(*NAMES, "--methods", "exact,random,principles", "--folder", str(folder))
+    assert found.exit_code == 2 and "method principles does not answer this problem" in found.output
+    assert not folder.exists()
+
+
 def test_methods_are_compared_within_the_limits_that_map_takes(tmp_path: Path) -> None:
     words = [
         "matmul:m=13,n=13,k=13",

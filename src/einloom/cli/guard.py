@@ -65,7 +65,8 @@ def guarded(verb: Verb) -> Verb:
             with stops.listening(), warned():
                 verb(*args, **kwargs)
         except IllegalMapping as error:
-            fail("\n".join(("the mapping is illegal:", *(f"  {reason}" for reason in error.reasons))), FAILED)
+            place = "" if error.file is None else f"{error.file}: "
+            fail("\n".join((f"{place}the mapping is illegal:", *(f"  {reason}" for reason in error.reasons))), FAILED)
         except Infeasible as error:
             fail(f"no mapping of the space is legal: {error.witness}", FAILED)
         except BudgetExhausted as error:

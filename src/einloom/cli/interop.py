@@ -16,12 +16,11 @@ from ..interop.clocks import cycles_per_second
 from ..interop.registry import SHIPPED, imported, importers
 from ..machine.levels import Machine
 from ..machine.write import machine_text
-from ..mapping.text import parse_mapping, print_mapping
+from ..mapping.text import print_mapping
 from ..mapping.tree import Mapping
 from ..mapspace.files import mapspace_text
 from ..problem import OBJECTIVES
 from ..reading import writing
-from ..reading.located import file_text
 from ..workload.einsum import Workload
 from ..workload.files import workload_text
 from ..zoo.catalogue import split_call
@@ -259,7 +258,7 @@ def export_zigzag(workload: str, machine: str, clock: str | None, output: str) -
 
 def _problem(workload: str, machine: str, mapping: str | None) -> tuple[Workload, Machine, Mapping | None]:
     cascade, hardware = load_workload(workload), load_machine(machine)
-    tree = None if mapping is None else parse_mapping(file_text(mapping), cascade, hardware, mapping)
+    tree = None if mapping is None else verbs.mapping_in(mapping, cascade, hardware)
     return cascade, hardware, tree
 
 

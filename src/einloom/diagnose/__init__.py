@@ -8,6 +8,7 @@ shows it. The work is in `conflict` (what to blame), `relaxation` (what would he
 from __future__ import annotations
 
 from ..errors import Ended, Infeasible, SpecError
+from ..mapping.tree import Mapping
 from ..problem import Guarantee, Problem
 from ..problem.any_tiles import any_tiles
 from ..result import Result
@@ -123,7 +124,7 @@ def explain_result(
             f"explain solves under latency rule 'einsum', not {result.latency_rule!r}; quick looks at the mapping",
             suggestion="quick",
         )
-    value, base = result.value, None
+    value, base, known = result.value, None, result.mapping
     if certificate is None or certificate.guarantee is not Guarantee.OPTIMAL:
         try:
             solved = asker.optimum(result.problem, "optimum", patient=True)
@@ -132,20 +133,27 @@ def explain_result(
         if isinstance(solved, Infeasible):
             reason = f"the mapping is legal but not of the space: {solved.witness}"
             return Explanation(result.problem, "mapped", reason, tuple(asker.runs), True, shares=shares(result))
-        value, base = solved.value, len(asker.runs)
-    return _of_result(asker, result, value, base, quick)
+        value, base, known = solved.value, len(asker.runs), solved.mapping
+    return _of_result(asker, result, value, base, quick, known=known)
 
 
 def _of_result(
-    asker: Asker, result: Result, value: float, base: int | None, quick: bool, complete: bool = True
+    asker: Asker,
+    result: Result,
+    value: float,
+    base: int | None,
+    quick: bool,
+    complete: bool = True,
+    known: Mapping | None = None,
 ) -> Explanation:
+    """known: a mapping of the optimum `value`; by default that of the result."""
     brought: list[Gain] = []
     others: list[FusionAlternative] = []
     try:
         if not quick:
             for alternative in alternatives(asker, result, value):
                 others.append(alternative)  # one by one: what is known stays when the budget ends
-            for gain in gains(asker, result.problem, value):
+            for gain in gains(asker, result.problem, value, known or result.mapping):
                 brought.append(gain)
     except Unfinished:
         complete = False

@@ -8,7 +8,7 @@ search; that there is none rests on the search being exact.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -24,6 +24,7 @@ from ..search.exact import Exact, ExactOptions
 from ..search.exact.attempt import Attempt
 from ..search.exact.stops import StopsOnly
 from ..search.method import Watcher
+from ..search.starts import fitting
 from .easier import easier, spreads
 from .record import Outcome, SearchRun
 
@@ -126,16 +127,20 @@ class Asker:
         """Add to the record of a run."""
         self.runs[number - 1] = replace(self.runs[number - 1], detail=words)
 
-    def optimum(self, problem: Problem, question: str, patient: bool = False) -> Result | Infeasible:
+    def optimum(
+        self, problem: Problem, question: str, patient: bool = False, starts: Sequence[Mapping] = ()
+    ) -> Result | Infeasible:
         """The optimum of `problem`, or why it has none. Raises Unfinished, also if only a bound is known, Undecided.
 
-        patient: the rest of a budget is spent on it, however many spatial choices there are.
+        patient: the rest of a budget is spent on it, however many spatial choices there are. starts: mappings that the
+        search starts from, those that are of the problem.
         """
         with self._run(question) as note:
             if not (patient and self.timed):
                 _listable(problem, MAX_SPREADS_SOLVED)
             try:
-                found = Exact().search(problem, Budget(seconds=self._rest()), StopsOnly(self.watch))
+                search = Exact(ExactOptions(start=fitting(problem, starts)))
+                found = search.search(problem, Budget(seconds=self._rest()), StopsOnly(self.watch))
             except Infeasible as error:
                 note("infeasible", error.witness)
                 return error

@@ -3,13 +3,14 @@ wider space."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
 from ..dataclass import dataclass
 from ..errors import Infeasible, SpecError
 from ..machine.levels import ComputeUnit, Fanout, Memory
+from ..mapping.tree import Mapping
 from ..problem import Problem
 from ..reading.units import format as with_unit
 from ..result import Result
@@ -68,9 +69,9 @@ class Larger:
 def larger(problem: Problem) -> Iterator[Larger]:
     """Every machine with 10 % more of one thing, or twice as much where that makes no sense."""
     for memory in problem.machine.memories:
-        if memory.size is not None:
-            twice = _sized(problem, memory, 2 * memory.size)
-            yield replace(_sized(problem, memory, memory.size * (100 + MORE) // 100), again=twice)
+        if memory.size:
+            twice, more = _sized(problem, memory, 2 * memory.size), memory.size * (100 + MORE) // 100
+            yield twice if more == memory.size else replace(_sized(problem, memory, more), again=twice)
     if times_matter(problem):
         yield from _faster(problem)
     for axis in problem.machine.axes.values():
@@ -136,26 +137,25 @@ def _faster(problem: Problem) -> Iterator[Larger]:
             yield Larger(f"{level.name}.throughput", before, after, changed)
 
 
-def gains(asker: Asker, problem: Problem, value: float) -> Iterator[Gain]:
-    """What each larger machine and each wider space brings over the optimum `value`.
-
-    Raises Unfinished when the budget ends.
+def gains(asker: Asker, problem: Problem, value: float, known: Mapping) -> Iterator[Gain]:
+    """What each larger machine and each wider space brings over the optimum `value`, each searched from a known mapping
+    of the problem. Raises Unfinished when the budget ends.
     """
     for more in larger(problem):
-        gain = _gain(asker, more, value)
+        gain = _gain(asker, more, value, starts=(known,))
         yield gain
         if more.again is not None and gain.gain is not None and abs(gain.gain) <= SAME:
-            yield _gain(asker, more.again, value)
+            yield _gain(asker, more.again, value, starts=(known,))
     for more in wider(problem):
-        yield _gain(asker, more, value, value)
+        yield _gain(asker, more, value, value, (known,))
     if not times_matter(problem):
         yield Gain("throughputs", None, None, None, note=f"{problem.objective} does not depend on how fast anything is")
 
 
-def _gain(asker: Asker, more: Larger, value: float, known: float = inf) -> Gain:
-    """known: the value of a mapping that is there before anything is asked."""
+def _gain(asker: Asker, more: Larger, value: float, known: float = inf, starts: Sequence[Mapping] = ()) -> Gain:
+    """known: the value of a mapping that is there before anything is asked. starts: the search begins from them."""
     try:
-        solved = asker.optimum(more.problem, f"optimum with {more.place} {more.after}")
+        solved = asker.optimum(more.problem, f"optimum with {more.place} {more.after}", starts=starts)
     except Undecided:
         return Gain(more.place, None, None, len(asker.runs), more.before, more.after, UNDECIDED)
     run = len(asker.runs)

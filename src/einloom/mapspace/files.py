@@ -25,11 +25,11 @@ axes:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..errors import SpecError, nearest
+from ..errors import SpecError, combined, nearest
 from ..machine.files import SET
 from ..machine.levels import Machine
 from ..reading.fields import STATED, read_record
@@ -37,7 +37,7 @@ from ..reading.keys import NAME, NAMES, TEXT, Choice, Each, Either, Key, Later, 
 from ..reading.located import Located, from_data, read_file, read_text
 from ..reading.yamltree import dump_yaml
 from ..workload.einsum import Workload
-from ..workload.selectors import selector, unknown_names
+from ..workload.selectors import KEYWORDS, selector, unknown_names
 from .limits.data import AxisLimit, BackLimit, HoldLimit, HoldRule, Limit, Limits, LoopLimit, Numbers, TileLimit
 from .space import CONCURRENT, ORDERS, SPACES, STORES, Mapspace, space_names
 
@@ -77,8 +77,8 @@ def mapspace_from(view: Located, machine: Machine, workload: Workload | None = N
     view.schema("mapspace", VERSION)
     sections = Sections(machine, workload)
     found = read_record(view, sections.mapspace, STATED, ignored=("schema",))
-    view.raise_gathered()
-    return space_of(found, found.get("name"), found.get("space", SPACES[0]), sections.limits(view, found))
+    limits = sections.limits(view, found)  # raises what was gathered
+    return space_of(found, found.get("name"), found.get("space", SPACES[0]), limits)
 
 
 def space_of(found: dict[str, Any], title: str | None, name: str, limits: Limits) -> Mapspace:
@@ -238,7 +238,9 @@ class Sections:
         rows: dict[str, Any] = {
             name: tuple([self._row(at, kind, x) for at, x in found.get(name, ())]) for name, (kind, _) in ROWS.items()
         }
-        backs = self._backs(*found["fusion"]) if "fusion" in found else []
+        backs: list[BackLimit] = []
+        with view.gather():
+            backs = self._backs(*found["fusion"]) if "fusion" in found else []
         view.raise_gathered()
         return Limits(tuple(holds), tuple(backs), **rows)
 
@@ -267,8 +269,9 @@ class Sections:
         """The limit; a name that the workload lacks is gathered. Its place is kept."""
         self.places.setdefault(limit, view)
         if self.workload is not None:
-            with view.gather():
-                check_limit(self.workload, limit)
+            for error in strangers(self.workload, limit):
+                with view.gather():
+                    raise error
         return limit
 
 
@@ -281,29 +284,29 @@ MAPSPACE = Sections().mapspace
 
 
 def check_mapspace(workload: Workload, mapspace: Mapspace) -> None:
-    """Refuse limits that speak of Einsums, tensors or rank variables that the workload does not have."""
-    for limit in mapspace.limits.all:
-        check_limit(workload, limit)
+    """Refuse limits that speak of Einsums, tensors or rank variables that the workload does not have, all at once."""
+    wrong = [error for limit in mapspace.limits.all for error in strangers(workload, limit)]
+    if wrong:
+        raise combined(wrong)
 
 
-def check_limit(workload: Workload, limit: Limit) -> None:
-    """Refuse one limit that speaks of what the workload does not have."""
+def strangers(workload: Workload, limit: Limit) -> Iterator[SpecError]:
+    """An error for each name in a limit that the workload does not have."""
     einsums = [e.name for e in workload.einsums]
-    tensors = [t.name for t in workload.tensors]
+    words = [*(t.name for t in workload.tensors), *KEYWORDS]
     variables = sorted({v for e in workload.einsums for v in e.variables})
-    _known(limit, () if isinstance(limit, BackLimit) else limit.einsums or (), einsums, "Einsum", workload)
+    named: list[tuple[Iterable[str], list[str], str]] = []
+    if not isinstance(limit, BackLimit):
+        named.append((limit.einsums or (), einsums, "Einsum"))
     if isinstance(limit, HoldLimit | BackLimit | LoopLimit | TileLimit):
-        _known(limit, unknown_names(limit.tensors, workload), tensors, "tensor", workload)
+        named.append((unknown_names(limit.tensors, workload), words, "tensor"))
     if isinstance(limit, LoopLimit | TileLimit | AxisLimit):
-        _known(limit, limit.variables, variables, "rank variable", workload)
-
-
-def _known(limit: Limit, names: Iterable[str], known: list[str], what: str, workload: Workload) -> None:
-    for name in names:
-        if name not in known:
-            raise SpecError(
-                f"limit '{limit}': {name!r:.60} is no {what} of {workload.name}", suggestion=nearest(name, known)
-            )
+        named.append((limit.variables, variables, "rank variable"))
+    for names, known, what in named:
+        for name in names:
+            if name not in known:
+                message = f"limit '{limit}': {name!r:.60} is no {what} of {workload.name}"
+                yield SpecError(message, suggestion=nearest(name, known))
 
 
 def mapspace_data(mapspace: Mapspace) -> dict[str, object]:

@@ -40,6 +40,7 @@ ORDERS: dict[Order, str] = {
     "program": "sequential splits in program order",
     "free": "sequential splits in any order of the Einsums that their data allows",
 }
+STORE_ORDER = "stores in the order of the machine's memories, "
 STORES: tuple[Stores, ...] = ("own", "shared")
 FUSED_ONCE = " and among fused loops"  # descriptions of 28 November 2026 and before lack it
 TITLES = {"unit": "@ unit", "axis": "@ AXIS in shares of a quarter"}
@@ -83,8 +84,17 @@ class Mapspace:
         """Where a pipelined split may run, the stricter place first; ``axis`` stands for any axis of the machine."""
         return PLACES[self.concurrent]
 
+    @property
+    def shown(self) -> str:
+        """As `describe`, with what people look for: its title, and the order of stores (rule 3)."""
+        line = self._line(STORE_ORDER if self.name in SPACES else "")
+        return line if self.title is None else f"{self.title}, in {line}"
+
     def describe(self) -> str:
-        """One line that names the space and its limits, as certificates print it."""
+        """One line that names the space and its limits, as certificates say it."""
+        return self._line("")
+
+    def _line(self, order: str) -> str:
         limit = "any number of" if self.max_fused_loops is None else f"at most {self.max_fused_loops}"
         loops = "loop" if self.max_fused_loops == 1 else "loops"
         tiles = TILES.get(self.name, "tiles of its own")
@@ -93,7 +103,7 @@ class Mapspace:
         stores = "stores that may serve several readers, " if self.stores == "shared" else ""
         line = (
             f"{self.name}: {tiles}, one loop per rank variable between two stores{fused}, {ORDERS[self.order]}, "
-            f"{stores}no recomputation, {limit} fused {loops}"
+            f"{order}{stores}no recomputation, {limit} fused {loops}"
         )
         if self.places:
             where = " or ".join(TITLES.get(place, place) for place in self.places)

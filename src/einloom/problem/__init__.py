@@ -157,8 +157,10 @@ class Problem:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is said to no effect: a sentence for each selector that selects none of the workload's tensors."""
-        return tuple(one.message for one in unused_selectors(self.workload, self.machine, self.mapspace.limits))
+        """What is said to no effect: a sentence for each selector that selects none of the workload's tensors, and for
+        each limit of tiles that no tile has."""
+        asked = self.mapspace
+        return tuple(one.message for one in unused_selectors(self.workload, self.machine, asked.limits, asked.name))
 
 
 MOMENT = 1e-3  # seconds that a search has at least

@@ -89,6 +89,7 @@ class Comparison(Drawn):
             "workload": result.workload.name,
             "machine": result.machine.name,
             "mapspace": result.mapspace.describe(),
+            "mapspace_name": result.mapspace.title,
             "method": result.method,
             "objective": str(result.objective),
             "value": result.value,
@@ -224,12 +225,13 @@ def _differences(rows: tuple[ComparisonRow, ...]) -> list[str]:
 
 
 def _space(space: Mapspace) -> str:
-    """The name of a space, its limit on fused loops, and what else is not as usual."""
+    """The name of a space and of its choice of limits, its limit on fused loops, and what else is not as usual."""
     most = space.max_fused_loops
     again = space.max_fused_loops_per_rank_variable
     limit = "" if most is None else f" with at most {most} fused loop{'' if most == 1 else 's'}"
     return (
         space.name
+        + ("" if space.title is None else f" {space.title!r:.80}")
         + limit
         + (" in free order" if space.order == "free" else "")
         + (" with shared stores" if space.stores == "shared" else "")

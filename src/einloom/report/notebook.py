@@ -21,6 +21,7 @@ from .page import nothing, summary
 from .page.comparison import comparison_table
 from .page.snippet import snippet
 from .pictures import added, shown
+from .text.results import whole
 
 FIRST = 12
 
@@ -99,7 +100,11 @@ def _(mapping: Mapping) -> str:
 def _(result: Result) -> str:
     subject = Subject(result)
     tree = el("div", html_of(LoopTree(0, FIRST).draw(subject)), class_="scroll")
-    front = (el("h3", "Pareto front"), shown("pareto", result)) if result.front else ()
+    front = (
+        (el("h3", "Pareto front" if whole(result) else "Part of the Pareto front"), shown("pareto", result))
+        if result.front
+        else ()
+    )
     graph = el("details", el("summary", "cascade"), cascade.drawings(subject)[0])
     proof = el("details", el("summary", "what is proven"), summary.certificate(result))
     more = [el("details", el("summary", title), drawn) for _, title, drawn in added(result)]

@@ -9,9 +9,12 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from ..errors import SpecError
+from ..mapping.text import begins_mapping
 from ..reading.jsonplaces import refuse_oddities
 from ..reading.yamltree import MAX_FILE_BYTES
 
+_SCHEMA = re.compile(r"^schema:\s*([\w./-]{1,40})", re.MULTILINE)
+_COMMENTS = re.compile(r"^\s*#.*$", re.MULTILINE)
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -55,6 +58,8 @@ def parse(content: str, file: str) -> dict[str, Any]:
     try:
         data = json.loads(content, object_pairs_hook=pairs, parse_constant=constant)
     except json.JSONDecodeError as error:
+        if (other := _other_kind(content)) is not None:
+            raise SpecError(f"{other}; expected is the JSON that einloom saves", file=file) from None
         raise SpecError(f"not JSON: {error.msg}", file=file, line=error.lineno, column=error.colno) from None
     except ValueError as error:
         raise SpecError(f"not JSON: {error}", file=file) from None
@@ -66,6 +71,15 @@ def parse(content: str, file: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise SpecError("a result file holds one JSON object", file=file, line=1)
     return data
+
+
+def _other_kind(content: str) -> str | None:
+    """What a text is that is no JSON, by its ``schema:`` line or its first word; None if that says nothing."""
+    if (schema := _SCHEMA.search(content)) is not None:
+        return f"this file has schema {schema[1]}"
+    if begins_mapping(_COMMENTS.sub("", content)):
+        return "this reads as a mapping, which stands after its workload and its machine"
+    return None
 
 
 @contextmanager

@@ -117,8 +117,9 @@ class Result(Answered):
 
     certificate: None if nothing was searched. recorded_digest, found_digest: of a result that was read from a file,
     what the file says of itself and what its content gives. recorded_notes: what that file notes of its problem.
-    latencies: how long it takes, seen in several ways; None in a file that does not say. front: the whole Pareto set,
-    ascending in energy, if that was the objective. ended: what ended the search before it was done, if anything did.
+    latencies: how long it takes, seen in several ways; None in a file that does not say. front: the Pareto set,
+    ascending in energy, if that was the objective; where it is not proven, what is known of it. ended: what ended the
+    search before it was done, if anything did.
     """
 
     problem: Problem
@@ -158,7 +159,9 @@ class Result(Answered):
         """One line: what was mapped onto what, the value, and what is proven of it."""
         found = f"{self.objective} {self.value:.8g} {self.objective.unit}"
         if self.front:
-            found = f"a front of {len(self.front)} mappings, least EDP {self.value:.8g} J s"
+            whole = self.certificate is not None and self.certificate.guarantee is Guarantee.OPTIMAL
+            some = "a front" if whole else "part of a front"
+            found = f"{some} of {len(self.front)} mappings, least EDP {self.value:.8g} J s"
         proven = "evaluated"
         if self.certificate is not None:
             gap = f", gap {self.certificate.gap:.3%}" if self.certificate.guarantee is Guarantee.BOUNDED else ""

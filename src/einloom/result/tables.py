@@ -183,7 +183,11 @@ class ResultTables:
                 must("mapping", TREE, "the tree as text"),
                 must("roofline", FLOAT, "seconds that no mapping can undercut with these counts"),
                 Key("latencies", LATENCIES, "the same mapping by every rule, seconds"),
-                Key("front", _rows("a point of a Pareto set", self._point, *point), "all points of a Pareto set"),
+                Key(
+                    "front",
+                    _rows("a point of a Pareto set", self._point, *point),
+                    "the points of a Pareto set, known ones if no optimum is proven",
+                ),
                 must("einsum_latency", _rows("a latency", _tuple, self._einsum, SECONDS)),
                 must("busy", busy),
                 must("occupancy", room),

@@ -19,7 +19,7 @@ from ..problem import Budget, Certificate, Guarantee, Problem
 from ..result import Result
 from .checked import MISTAKES, certified, priced
 from .evaluator import Evaluator, Stop
-from .method import Capabilities, Method, Watcher
+from .method import Capabilities, Method, Refusing, Watcher
 from .registry import SHIPPED, method, ships
 
 _STRENGTH = (Guarantee.NONE, Guarantee.BOUNDED, Guarantee.OPTIMAL)
@@ -63,6 +63,8 @@ def refuse(asked: Method, problem: Problem, starts: bool = False) -> None:
         raise SpecError(
             f"{name} searches the mapspace {known}, not {problem.mapspace.name!r}", suggestion=able.spaces[0]
         )
+    if isinstance(asked, Refusing):
+        asked.refuse(problem)
 
 
 def _unable(message: str, can: Callable[[Capabilities], bool]) -> SpecError:

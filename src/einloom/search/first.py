@@ -59,6 +59,7 @@ RETILED = 0.8  # of the moves in `ragged` are to other tiles; the others change 
 FITTING = 12  # steps to make the tiles of a proposal fit
 CHECKING = 4  # seconds of drawing for one of pricing what was drawn as a whole
 LATEST = 0.2  # seconds of wall time that drawing takes at a time
+LATE = 0.25  # seconds that a search which was cut off without a mapping may still draw, if one draw takes no more
 LOADS = 0.5  # seconds of drawing after which machine code is loaded, if it has been compiled before
 EARLY = 1.0  # seconds of drawing after the first mapping, with a budget, in which search and drawing take turns
 HURRIED = 4.0  # seconds of search for one of drawing after that
@@ -130,13 +131,18 @@ class FirstMappings:
         if self.best is None or self._since >= CHECKING * self.pricing:
             self._offer()
 
-    def draw(self) -> Mapping | None:
-        """The best mapping so far; without one the first is drawn now. None if a good number of draws had none."""
+    def draw(self, until: float = float("inf")) -> Mapping | None:
+        """The best mapping so far; without one the first is drawn now, until this moment of `time.monotonic`.
+
+        None if a good number of draws had none, or those until then: one at least.
+        """
         if self._pieces is None:
             self._pieces = self._visits()
         self._offer()
         while self.best is None and next(self._pieces, self) is not self:
             self._offer()
+            if time.monotonic() >= until:
+                break
         return self.best
 
     def _begun(self) -> Points | None:

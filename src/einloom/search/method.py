@@ -6,7 +6,7 @@ watcher what it knows. Methods by name: `registry`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ..dataclass import dataclass
 from ..problem import Budget, Guarantee, LatencyRule, Problem
@@ -51,3 +51,11 @@ class Method(Protocol):
         price: prices points, keeps the best of them and ends the search when the budget is spent; `price.result` makes
         the answer. Raises Infeasible only with a proof that no mapping is legal, BudgetExhausted if none was found.
         """
+
+
+@runtime_checkable
+class Refusing(Protocol):
+    """A method that answers only some problems of its spaces."""
+
+    def refuse(self, problem: Problem) -> None:
+        """Raise SpecError, which names the method, for a problem that it does not answer; it is asked for none then."""

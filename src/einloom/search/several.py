@@ -18,7 +18,7 @@ from ..mapping.tree import Mapping
 from ..problem import Alternative, Budget, Certificate, Guarantee, Problem
 from ..result import Result
 from .door import ask, chosen, refuse
-from .first import FirstMappings
+from .first import LATE, FirstMappings
 from .method import Method, Watcher
 from .starts import fitting, misfits, refusal
 from .watcher import trace_of
@@ -27,6 +27,7 @@ BETTER = 1 - 4e-9  # of the best value so far: what is above this is not better,
 NEAR = 2.0  # times the bound of its problem: up to there the best known mapping says which problem comes first
 TURN = 0.5  # of the seconds that are left goes to a turn: the first problem has the least lower bound
 SHORTEST = 0.5  # seconds of a turn: in less a search has hardly begun
+DRAWING = 0.25  # of the last turn is kept for drawing a mapping of any problem, if none is known by then
 COMPARED = 0.5  # of the seconds are spent at most on lower bounds of all, and a half of what is left of that on one
 
 
@@ -71,7 +72,7 @@ def _shared_out(asked: Sequence[Labelled], starts: Sequence[Mapping]) -> list[tu
 class _Several:
     """starts: of each problem. known, reached, last: of each problem asked so far, what is proven, the least value, and
     what ended its search. least, uneven: lower bounds before that, with perfect and with uneven tiles; sure: the
-    problems whose `least` was found to the end."""
+    problems whose `least` was found to the end. drew: whether mappings were drawn."""
 
     asked: Sequence[Labelled]
     method: Method
@@ -87,6 +88,7 @@ class _Several:
     uneven: dict[int, float] = field(default_factory=dict)
     sure: set[int] = field(default_factory=set)
     witness: str = ""
+    drew: bool = False
     counts: dict[str, int] = field(default_factory=dict)
     started: float = field(default_factory=lambda: time.monotonic())
 
@@ -107,8 +109,9 @@ class _Several:
             if self.best is None:
                 raise
             self.ended = Ended.STOPPED
-        if self.best is None and self.ended is not None and self.method.able.starts:
-            self.draw()
+        if self.best is None and self.ended is not None and self.method.able.starts and not self.drew:
+            hurry = self.budget.seconds is not None or self.watch.stopped()
+            self.draw(time.monotonic() + LATE if hurry else inf)
         for i in range(len(self.asked)):
             self.known.setdefault(i, self.unproven(i))
         if self.best is None:
@@ -136,7 +139,13 @@ class _Several:
                     return
                 turns[i] = max(SHORTEST, TURN * left.seconds, 2 * turns.get(i, 0.0))
                 alone = len(waiting) == 1 or left.seconds < turns[i] + SHORTEST
-                self.ask_on(i, left if alone else replace(left, seconds=turns[i]))
+                if alone and self.best is None and not self.drew:
+                    end = time.monotonic() + left.seconds
+                    self.ask_on(i, replace(left, seconds=left.seconds * (1 - DRAWING)))
+                    if self.best is None:
+                        self.draw(end)
+                else:
+                    self.ask_on(i, left if alone else replace(left, seconds=turns[i]))
             waiting = [i for i in self.order() if i in waiting and self.open(i)]
 
     def ask_on(self, i: int, budget: Budget) -> None:
@@ -212,14 +221,22 @@ class _Several:
                 self.starts[i] = (mapping,)
                 return
 
-    def draw(self) -> None:
-        """Take a mapping of the first problem of which one can be drawn, for a search that was cut off without any."""
-        for i, each in enumerate(self.asked):
-            mapping = FirstMappings(each.problem, Watcher()).draw()
+    def draw(self, until: float) -> None:
+        """Take the best mapping of those that can be drawn until this moment of `time.monotonic`, of one problem after
+        the other, the most promising first; without such a moment the first mapping.
+
+        Each has a half of what is left, one draw at least.
+        """
+        self.drew = True
+        for i in self.order():
+            now = time.monotonic()
+            if now >= until or (until == inf and self.best is not None):
+                return
+            mapping = FirstMappings(self.asked[i].problem, Watcher()).draw((now + until) / 2)
             if mapping is not None:
                 self.take(i, mapping)
+                self.starts[i] = (mapping,)
                 self.known[i] = replace(self.known.get(i) or self.unproven(i), value=self.reached[i])
-                return
 
     def unproven(self, i: int) -> Alternative:
         """What is known of a problem that was not searched."""

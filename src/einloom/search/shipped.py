@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..mapspace.space import Space
-from ..problem import Budget, Guarantee, Problem
+from ..problem import Budget, Guarantee, Problem, refuse_timeless
 from ..result import Result
 from .evaluator import Evaluator
 from .method import Capabilities, Watcher
@@ -22,6 +22,13 @@ class ExactMethod:
 
     def __init__(self, *, consistency: bool = True, incumbent: bool = True) -> None:
         self.consistency, self.incumbent = consistency, incumbent
+
+    def refuse(self, problem: Problem) -> None:
+        """Raise SpecError for an objective that needs time where nothing takes any, and for what is not carried yet."""
+        from .exact.answer import refuse_uncarried
+
+        refuse_timeless(problem.objective, problem.machine)
+        refuse_uncarried(problem)
 
     def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
         """The optimum below the cutoff. It prices in tables, so it asks `price` only for starts and cutoff."""

@@ -29,6 +29,7 @@ from ..report.text.table import columns, csv_text
 from ..result import Result
 from ..result.unmapped import Unmapped
 from ..search.answer import answer
+from ..search.door import chosen, refuse
 from ..search.method import Recorder
 from ..search.registry import method, takes
 from ..search.several import Labelled
@@ -266,6 +267,8 @@ def compare_methods(
         todo += [(name, seed) for seed in range(seeds)] if takes(name, "seed") else [(name, None)]
     if not todo:
         raise SpecError("no method is named, so there is nothing to compare")
+    for name, _ in todo:
+        refuse(chosen(name), problem)
     where = None if folder is None else writing.folder(folder)
     runs = []
     with interrupts() as heard:

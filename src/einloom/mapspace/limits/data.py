@@ -11,6 +11,7 @@ from typing import Literal
 
 from ...dataclass import dataclass
 from ...workload.selectors import Selector
+from ..divisors import divisors
 
 HoldRule = Literal["keep", "may_keep", "bypass", "once"]
 
@@ -31,6 +32,16 @@ class Numbers:
         if self.values:
             return number in self.values
         return self.least <= number and (self.most is None or number <= self.most)
+
+    def any_tile(self, extent: int, uneven: bool) -> bool:
+        """True if a tile of such an extent may have an allowed size: a divisor of it, or uneven, any number up to it.
+
+        >>> Numbers(values=(7, 128)).any_tile(64, uneven=False), Numbers(values=(7, 128)).any_tile(64, uneven=True)
+        (False, True)
+        """
+        if uneven:
+            return self.bounds[0] <= min(extent, self.bounds[1])
+        return any(self.allow(n) for n in divisors(extent))
 
     @property
     def bounds(self) -> tuple[int, int]:

@@ -65,7 +65,7 @@ def _facts(found: Unmapped) -> Html:
     proven = "that the space holds no legal mapping" if found.status == "infeasible" else "nothing of its existence"
     rows = [
         ("proven", proven),
-        ("mapspace", problem.mapspace.describe()),
+        ("mapspace", problem.mapspace.shown),
         ("searched by", f"method '{found.method}', {found.seconds:.3g} s"),
     ]
     if found.bound:

@@ -12,11 +12,15 @@ from ..draw.origins import why
 from ..draw.subject import Subject
 from ..draw.svg import html_of
 from ..pictures import added, shown
-from ..text.results import tree
+from ..text.results import tree, whole
 from . import explained, folded, progress, sources, summary
 from .shell import PagePart, paged, part, windowed
 
 FRONT = "No mapping of the space beats one of these in both energy and latency; the page shows the one of least EDP."
+PART = (
+    "What the search knew of the front when it ended: none of these beats another in both energy and latency, but "
+    "other mappings may. The page shows the one of least EDP."
+)
 
 
 def page(result: Result, why: Explanation | None = None) -> str:
@@ -43,7 +47,7 @@ def _parts(subject: Subject) -> Iterator[PagePart]:
         yield part("modules", "Modules", folded.panel(result))
     yield part("roofline", "Roofline", roofline.picture(subject), how=why("latency"))
     if result.front:
-        note = el("p", FRONT, class_="note")
+        note = el("p", FRONT if whole(result) else PART, class_="note")
         yield part("front", "Pareto front", shown("pareto", result), note, pareto.table(result))
     counted = result.certificate.counts if result.certificate else {}
     yield part("search", "Search", el("div", progress.picture(result), progress.counts(counted), class_="two"))

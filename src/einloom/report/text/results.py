@@ -62,14 +62,22 @@ def summary(result: Result) -> str:
 
 
 def front(result: Result) -> str:
-    """The Pareto set, a line per mapping; empty if the result has none."""
+    """The Pareto set, or what is known of it, a line per mapping; empty if the result has none."""
     if not result.front:
         return ""
+    title = "Pareto front: nothing beats one of these in both"
+    if not whole(result):
+        title = "Part of the Pareto front, as known when the search ended: none of these beats another in both"
     rows = [
         (f"{i + 1}", joules(p.energy, 6), seconds(p.latency, 6), f"{p.energy * p.latency:.6g} J s")
         for i, p in enumerate(result.front)
     ]
-    return columns("Pareto front: nothing beats one of these in both", ("", "energy", "latency", "EDP"), rows, left=())
+    return columns(title, ("", "energy", "latency", "EDP"), rows, left=())
+
+
+def whole(result: Result) -> bool:
+    """True if the front of a result is proven to be all of it."""
+    return result.certificate is not None and result.certificate.guarantee is Guarantee.OPTIMAL
 
 
 def headline(result: Result) -> str:
@@ -108,7 +116,7 @@ def nothing(found: Unmapped) -> str:
     rows = [
         ("answer", f"{found.status}: {known}"),
         ("reason", found.reason),
-        ("space", problem.mapspace.describe()),
+        ("space", problem.mapspace.shown),
         ("objective", str(problem.objective)),
         ("searched", f"method '{found.method}', {found.seconds:.3g} s" + (f"; {counts}" if counts else "")),
     ]
@@ -141,13 +149,13 @@ def certificate_lines(result: Result) -> list[tuple[str, str]]:
         return [("proof", "none: this mapping was given, not searched for")]
     counts = ", ".join(f"{name} {number:,}" for name, number in certificate.counts.items())
     how = f"method '{result.method}', {result.seconds:.3g} s" + (f"; {counts}" if counts else "")
-    note = few_divisors(result.problem, result.value)
+    note, space = few_divisors(result.problem, result.value), result.mapspace
     return [
         ("proof", proof(result.objective, certificate)),
         *([] if certificate.integer is None else [("any tiles", within_any_tiles(result))]),
         *([("ended", f"{result.ended.words}; this is the best so far")] if result.ended else []),
         *([("choices", choices(result.objective, certificate))] if certificate.alternatives else []),
-        ("space", certificate.mapspace),
+        ("space", space.shown if certificate.mapspace == space.describe() else certificate.mapspace),
         *(("note", one) for one in (note, kept_off(result), beside(result), read_for_each(result)) if one),
         ("found by", how),
     ]

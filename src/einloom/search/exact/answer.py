@@ -21,11 +21,13 @@ from ..checked import certified, priced, sound
 from ..first import FirstMappings
 from ..method import Watcher
 from ..resources import at_most, rarely_collected
+from ..starts import fitting
 from ..watcher import trace_of
 from .attempt import Solution
 from .branch_and_bound import Run
 from .drawing import AtTheBound, Drawer
 from .einsums.orders import layers, refuse_first_readers
+from .front import undominated
 from .options import ExactOptions
 from .stops import Stopped
 
@@ -83,7 +85,9 @@ class Exact:
             known = run.drawing.best()
             if known is None:
                 raise BudgetExhausted(run.incumbent.bound, ended=ended)
-            solution, guarantee, bound = known, Guarantee.BOUNDED, run.incumbent.bound
+            solutions = known_front(run, known) if pareto else []
+            solution = min(solutions, key=lambda found: found.value, default=known)
+            guarantee, bound = Guarantee.BOUNDED, run.incumbent.bound
         points = front_points(run.problem, solutions) if pareto else ()
         return result(run, solution, guarantee, bound, points, ended)
 
@@ -99,6 +103,12 @@ def refuse_uncarried(problem: Problem) -> None:
     if order == "free":
         refuse_first_readers(problem.workload, problem.machine)
         layers(problem.workload, free=True)
+
+
+def known_front(run: Run, best: Solution) -> list[Solution]:
+    """The points of a Pareto set that a search knew when it was cut off, none beaten by another; best: one of them."""
+    found = fitting(run.problem, tuple(dict.fromkeys(point.mapping for point in run.points)))
+    return undominated([best, *run.incumbent.starts, *map(run.incumbent.solution, found)])
 
 
 def front_points(problem: Problem, solutions: list[Solution]) -> tuple[FrontPoint, ...]:

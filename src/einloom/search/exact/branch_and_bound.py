@@ -74,6 +74,7 @@ class Run:
         self.drawer, self.incumbent = drawer, Incumbent(problem, watcher)
         self.stops = Stops(budget, watcher)
         self.drawing = Drawing(self.incumbent, self.stops, options, drawer)
+        self.points: list[Solution] = []  # of a Pareto set, met so far
 
     def within(self, problem: Problem, watcher: Watcher, draws: bool = False) -> Run:
         """A search inside this one: on the same budget, from no known mapping. draws: mappings, if this one does."""
@@ -480,14 +481,17 @@ class Run:
                 raise
         known += [start.cost for start in self.incumbent.starts]
         self.watcher.stage("everything that no known point dominates")
-        return tied_front(attempt, known) if attempt.tied else front(attempt, attempt.heuristics()[0], known)
+        if attempt.tied:
+            return tied_front(attempt, known, self.points.append)
+        return front(attempt, attempt.heuristics()[0], known, self.points.append)
 
     def _point(self, problem: Problem, solution: Solution, proven: bool) -> FloatArray:
         """Energy and latency of one repeat of a solution for one goal, which is kept for its EDP."""
         once = replace(problem, workload=replace(problem.workload, repeat=1))
         cost = priced(once, solution.mapping, solution.value, or_less=not proven)
         point = np.array([cost.energy, cost.latency])
-        self.incumbent.found(Solution(cost.edp, point, solution.mapping))
+        self.points.append(Solution(cost.edp, point, solution.mapping))
+        self.incumbent.found(self.points[-1])
         return point
 
 

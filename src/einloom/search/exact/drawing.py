@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from ...problem import Budget, Problem
-from ..first import AFTER, FirstMappings
+from ..first import AFTER, LATE, FirstMappings
 from ..method import Watcher
 from .attempt import Solution
 from .bounds.cutoff import BELOW, TIE
@@ -215,7 +215,8 @@ class Drawing:
             value = incumbent.best.value * self.incumbent.repeats
             useless = incumbent.problem.objective.name != "pareto" and value <= first.promised
             first = None if first.best is None or useless else first
-        mapping = None if first is None else first.draw()
+        hurry = self.budget.seconds is not None or incumbent.watcher.stopped()
+        mapping = None if first is None else first.draw(time.monotonic() + LATE if hurry else np.inf)
         drawn = [] if first is None or mapping is None else [incumbent.solution(mapping, first.cost)]
         found = [] if incumbent.best is None else [incumbent.best]
         return min([*found, *drawn], key=lambda one: one.value, default=None)

@@ -7,13 +7,14 @@ out of one pass whose cutoff is that staircase; ties stay, so the known points c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from ...errors import Infeasible
 from .attempt import Attempt, Solution
 from .bounds.cutoff import TIE
+from .joining.join import Partial
 from .numerics.pareto import FloatArray
 
 
@@ -29,18 +30,30 @@ def staircase(points: FloatArray) -> FloatArray:
     return np.asarray(ordered[first])
 
 
-def tied_front(attempt: Attempt, known: Iterable[FloatArray]) -> list[Solution]:
+def undominated(solutions: Sequence[Solution]) -> list[Solution]:
+    """Those that no other one beats in energy and latency, ascending in energy; of equal ones the first."""
+    ordered = sorted(solutions, key=lambda one: tuple(one.cost))
+    kept, lowest = list[Solution](), np.inf
+    for one in ordered:
+        if one.cost[1] < lowest * (1 - TIE):
+            kept, lowest = [*kept, one], one.cost[1]
+    return kept
+
+
+def tied_front(attempt: Attempt, known: Iterable[FloatArray], found_one: Callable[[Solution], None]) -> list[Solution]:
     """As `front`, where Einsums may cut ranks alike and unevenly: the front of rounded tiles, if the relaxation has
     nothing that it lacks; else that of all."""
     rounded, points = attempt.tiled("rounded"), list(known)
     try:
-        found = front(rounded, rounded.hurried(), points)
+        found = front(rounded, rounded.hurried(), points, found_one)
     except Infeasible:
         found = []
+    for solution in found:
+        found_one(solution)
     points += [solution.cost for solution in found]
     if found and attempt.relaxes and _covers(staircase(np.array([one.cost for one in found])), attempt):
         return found
-    return front(attempt.tiled("every"), rounded.hurried(), points)
+    return front(attempt.tiled("every"), rounded.hurried(), points, found_one)
 
 
 def _covers(points: FloatArray, attempt: Attempt) -> bool:
@@ -53,19 +66,27 @@ def _covers(points: FloatArray, attempt: Attempt) -> bool:
     return bool((points[:, None] * (1 - TIE) <= costs).all(axis=2).any(axis=0).all())
 
 
-def front(attempt: Attempt, quick: Attempt, known: Iterable[FloatArray]) -> list[Solution]:
+def front(
+    attempt: Attempt, quick: Attempt, known: Iterable[FloatArray], found_one: Callable[[Solution], None]
+) -> list[Solution]:
     """Every undominated complete cascade, ascending in energy.
 
     known: (energy, latency) of feasible mappings of one repeat, those of least energy and of least latency among them.
-    quick: a pass that finds some feasible mappings fast; they only lengthen the staircase.
+    quick: a pass that finds some feasible mappings fast; they only lengthen the staircase. found_one: hears of them.
     """
     points = staircase(np.array(list(known)))
     try:
         found = quick.complete(attempt.cutoff.along(points))
         points = staircase(np.concatenate([points, *(partial.cost for partial in found)]))
+        for solution in _ascending(quick, found):
+            found_one(solution)
     except Infeasible:
         pass
-    partials = attempt.complete(attempt.cutoff.along(points))
+    return _ascending(attempt, attempt.complete(attempt.cutoff.along(points)))
+
+
+def _ascending(attempt: Attempt, partials: Sequence[Partial]) -> list[Solution]:
+    """The undominated ones of complete cascades, ascending in energy."""
     costs = np.concatenate([partial.cost for partial in partials])
     owners = [(partial, row) for partial in partials for row in range(len(partial))]
     solutions = []

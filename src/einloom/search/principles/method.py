@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 from ...errors import Infeasible, SpecError
 from ...mapping.tree import Mapping
@@ -31,6 +32,11 @@ class Principles:
     name = "principles"
     guarantee = Guarantee.OPTIMAL
     able = Capabilities(spaces=("ffm", "ragged"))
+
+    def refuse(self, problem: Problem) -> None:
+        """Raise SpecError for what the closed forms do not speak of, as `search`."""
+        with suppress(Infeasible):  # what no unit can do is said by the search
+            checked(problem)
 
     def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
         """The best mapping of the closed forms, which visit no points.

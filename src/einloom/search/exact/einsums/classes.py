@@ -217,7 +217,7 @@ def signatures(
 ) -> list[EinsumClass]:
     """The signature of every Einsum, in program order. ragged: in the space of that name, with this `tiling`."""
     merge = not fuses_below_fanout(users)
-    found = [signature(users, i, merge, limits) for i in range(len(users.workload.einsums))]
+    found = [signature(users, i, merge, limits, ragged) for i in range(len(users.workload.einsums))]
     if ragged:
         found = [_ragged(users.workload, e, one, tiling) for e, one in zip(users.workload.einsums, found, strict=True)]
     known: dict[EinsumClass, EinsumClass] = {}
@@ -253,8 +253,10 @@ def _uneven(signature: EinsumClass) -> frozenset[int]:
     return frozenset(v for v, extent in enumerate(signature.extents) if extent > 1) - windowed
 
 
-def signature(users: Users, position: int, merge: bool, limits: Limits = UNLIMITED) -> EinsumClass:
-    """The signature of the Einsum at `position`.
+def signature(
+    users: Users, position: int, merge: bool, limits: Limits = UNLIMITED, ragged: bool = False
+) -> EinsumClass:
+    """The signature of the Einsum at `position`. ragged: tiles need not divide; without it, the signature in `ffm`.
 
     Raises Infeasible if no compute unit accepts it or the machine's constraints admit no choice of stores.
     """
@@ -274,7 +276,8 @@ def signature(users: Users, position: int, merge: bool, limits: Limits = UNLIMIT
     units: list[ComputeUnit | None] = [None] if copy else list(machine.units_for(einsum))
     if (why := machine.unexecuted(einsum)) is not None:
         raise Infeasible(why)
-    options = tuple(_options(users, limits, name, units, tensors, tiles))
+    barred = frozenset((m, t) for m, t, v, sizes in tiles if not sizes.any_tile(extents[v], ragged))
+    options = tuple(_options(users, limits, name, units, tensors, tiles, barred))
     if not options:
         asked = [str(x) for x in (*limits.holds, *limits.backs, *limits.tiles)]
         also = f" with {'; '.join(asked)}" if asked else ""
@@ -373,8 +376,9 @@ def _options(
     units: list[ComputeUnit | None],
     tensors: tuple[TensorSignature, ...],
     tiles: tuple[tuple[int, int, int, Numbers], ...],
+    barred: frozenset[tuple[int, int]],
 ) -> Iterator[UnitOption]:
-    """The units for which machine and mapspace leave a choice of stores."""
+    """The units for which machine and mapspace leave a choice of stores. barred: (memory, tensor) without any tile."""
     workload, machine = users.workload, users.machine
     einsum = workload.einsum(name)
     order = tuple(sorted(range(len(tensors)), key=einsum.tensors.__getitem__))
@@ -389,6 +393,7 @@ def _options(
         held = held_choices(holds[: len(memories)], order)
         if housed or whole:
             held = tuple((c[0] | housed, *c[1:]) for c in held if all(good for t, good in whole if t in c[0]))
+        held = tuple(c for c in held if not any(t in c[m] for m, t in barred if m < len(c)))
         if held:
             fanouts = sum(isinstance(level, Fanout) for level in visible)
             above = tuple(
