@@ -1,4 +1,5 @@
-"""What methods find, kept by their objects: `cached_property`, and `once_each` for methods that are asked of something.
+"""What is found of objects, kept by them: `cached_property`, `once_each` for methods that are asked of something, and
+`read_once` for objects that are read again as a file would say them.
 
 `cached_property` is without the lock that Python 3.11 takes at every first question; later versions take none, too. A
 tree that is priced is asked a thousand such questions, each once; the lock was a tenth of it (docs/profile.md).
@@ -11,6 +12,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 Asked = TypeVar("Asked", bound=Callable[..., Any])
+Thing = TypeVar("Thing")
 
 if TYPE_CHECKING:
     from functools import cached_property as cached_property
@@ -41,3 +43,12 @@ def once_each(method: Asked) -> Asked:
         return known[of]
 
     return cast(Asked, asked)
+
+
+def read_once(thing: Thing, key: str, again: Callable[[Thing], Thing]) -> Thing:
+    """What `again` reads an object as, asked once: the object keeps it under `key`. True there says that a reader, or
+    a builder which checks as much, made the object, and then it is that itself."""
+    known = vars(thing).get(key)
+    if known is None:
+        known = vars(thing)[key] = again(thing)
+    return thing if known is True else cast(Thing, known)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from ..errors import SpecError
+from ..once import read_once
 from .files import READ, machine_from_data
 from .levels import Machine
 from .write import machine_data
@@ -20,10 +21,7 @@ def checked(machine: Machine) -> Machine:
 
     Raises SpecError for everything that a file of the same contents would be refused for.
     """
-    known = vars(machine).get(READ)
-    if known is None:
-        known = vars(machine)[READ] = _read_again(machine)
-    return known if isinstance(known, Machine) else machine
+    return read_once(machine, READ, _read_again)
 
 
 def _read_again(machine: Machine) -> Machine:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from ..errors import SpecError
+from ..once import read_once
 from .build import BUILT
 from .einsum import Workload
 from .files import workload_data, workload_from_data
@@ -20,10 +21,7 @@ def checked(workload: Workload) -> Workload:
 
     Raises SpecError for everything that a file of the same contents would be refused for.
     """
-    known = vars(workload).get(BUILT)
-    if known is None:
-        known = vars(workload)[BUILT] = _read_again(workload)
-    return known if isinstance(known, Workload) else workload
+    return read_once(workload, BUILT, _read_again)
 
 
 def _read_again(workload: Workload) -> Workload:

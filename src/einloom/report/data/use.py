@@ -7,7 +7,7 @@ from fractions import Fraction
 from ...mapping.tree import Compute, Loop, Nest, Split
 from ...mapspace.divisors import divisors_up_to
 from ...result import Result
-from ...workload.padding import only_padding, padding_reach
+from ...workload.padding import padding_reach
 
 IDLE_BELOW, GROUPS, NAMES = 0.5, 4, 3  # a smaller share is told of; so many numbers, and Einsums of each
 
@@ -72,21 +72,6 @@ def _kept_off(result: Result, einsum: str, unit: str) -> list[str]:
         if fits and max(fits) <= reach:
             found.append(v)
     return found
-
-
-def beside(result: Result) -> str:
-    """The windows that lie in padding alone, in a sentence; empty if there are none."""
-    workload = result.workload
-    told = [
-        f"{tensor} at {positions:,} of {workload.extents[v]:,} positions of {v} ({einsum})"
-        for einsum in workload.names
-        for (tensor, v), positions in only_padding(workload, einsum).items()
-    ]
-    more = len(told) - NAMES
-    rest = f" and {more} more" if more > 0 else ""
-    return (
-        f"nothing is read but padding of {'; '.join(told[:NAMES])}{rest}: is the declared shape meant?" if told else ""
-    )
 
 
 def idle(result: Result) -> str:

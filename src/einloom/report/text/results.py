@@ -20,8 +20,9 @@ from ...result.unmapped import Unmapped
 from ...workload.views import called
 from ..data.bars import sums
 from ..data.fusion import backings
+from ..data.padding import nothing_read
 from ..data.rereads import read_for_each
-from ..data.use import beside, idle, kept_off
+from ..data.use import idle, kept_off
 from ..data.views import latency_rows
 from .limits import limits
 from .table import WIDTH, columns, fold, labelled
@@ -156,7 +157,7 @@ def certificate_lines(result: Result) -> list[tuple[str, str]]:
         *([("ended", f"{result.ended.words}; this is the best so far")] if result.ended else []),
         *([("choices", choices(result.objective, certificate))] if certificate.alternatives else []),
         ("space", space.shown if certificate.mapspace == space.describe() else certificate.mapspace),
-        *(("note", one) for one in (note, kept_off(result), beside(result), read_for_each(result)) if one),
+        *(("note", one) for one in (note, kept_off(result), nothing_read(result), read_for_each(result)) if one),
         ("found by", how),
     ]
 
