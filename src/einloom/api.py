@@ -24,7 +24,8 @@ from .defects import saved
 from .errors import Defect, EinloomWarning, Ended, IllegalMapping, Infeasible, SpecError, combined, nearest
 from .machine.checked import checked as checked_machine
 from .machine.levels import Machine
-from .mapping.text import begins_mapping, parse_mapping
+from .mapping.legality.reason import lines_of
+from .mapping.text import LocatedMapping, begins_mapping, parse_located, parse_mapping
 from .mapping.tree import Mapping
 from .mapspace.files import check_mapspace, located_limit, read_mapspace, with_splits
 from .mapspace.space import Mapspace, Order, Stores, known_space
@@ -404,15 +405,16 @@ def starts(asked: Sequence[Labelled], known: Sequence[Known]) -> tuple[Mapping, 
     texts: list[Mapping | Result | str] = [pathless(one) for one in known]
     for one in texts:
         file = one if isinstance(one, str) and not _is_text(one) else None
-        for mapping in _known(one, file, asked):
-            reasons = [misfits(each.problem, mapping) for each in asked]
+        for located in _known(one, file, asked):
+            reasons = [misfits(each.problem, located.mapping) for each in asked]
             if all(reasons):
-                raise refusal(min(reasons, key=len), file)
-            found.append(mapping)
+                fewest = min(reasons, key=len)
+                raise refusal(fewest, file, lines_of(located, fewest)[0])
+            found.append(located.mapping)
     return tuple(found)
 
 
-def _known(one: Mapping | Result | str, file: str | None, asked: Sequence[Labelled]) -> tuple[Mapping, ...]:
+def _known(one: Mapping | Result | str, file: str | None, asked: Sequence[Labelled]) -> tuple[LocatedMapping, ...]:
     if isinstance(one, str):
         text = one if file is None else file_text(file)
         if not text.lstrip().startswith("{"):
@@ -422,8 +424,8 @@ def _known(one: Mapping | Result | str, file: str | None, asked: Sequence[Labell
             raise SpecError("that search found no mapping, so none can start from it", file=file)
         one = answer
     if isinstance(one, Mapping):
-        return (one,)
-    return tuple(dict.fromkeys((one.mapping, *(point.mapping for point in one.front))))
+        return (LocatedMapping(one),)
+    return tuple(LocatedMapping(tree) for tree in dict.fromkeys((one.mapping, *(point.mapping for point in one.front))))
 
 
 def _is_text(given: str) -> bool:
@@ -431,16 +433,16 @@ def _is_text(given: str) -> bool:
     return "\n" in given or given.startswith("{") or (begins_mapping(given) and not isfile(given))
 
 
-def _parsed(text: str, file: str | None, asked: Sequence[Labelled]) -> Mapping:
+def _parsed(text: str, file: str | None, asked: Sequence[Labelled]) -> LocatedMapping:
     """The mapping that a text means for the first problem that it fits, or else for the first that has its names."""
     found, wrong = [], []
     for each in asked:
         try:
-            found.append(parse_mapping(text, each.problem.workload, each.problem.machine, file))
+            found.append(parse_located(text, each.problem.workload, each.problem.machine, file))
         except SpecError as error:
             wrong.append(error)
         else:
-            if not misfits(each.problem, found[-1]):
+            if not misfits(each.problem, found[-1].mapping):
                 return found[-1]
     if not found:
         raise wrong[0]
@@ -461,10 +463,11 @@ def evaluate(
     """
     from .cost.event import event_seconds
 
-    asked, tree = given(workload, machine, mapping, objective)
+    asked, located = given(workload, machine, mapping, objective)
+    tree = located.mapping
     if latency_rule is not None:
         asked = replace(asked, latency_rule=known_rule(latency_rule))
-    found = Result.of(asked, tree, _priced(asked, tree, workload if mapping is None else mapping))
+    found = Result.of(asked, tree, _priced(asked, located))
     assert found.latencies is not None
     event = event_seconds(asked.workload, asked.machine, tree)
     return replace(found, latencies=replace(found.latencies, event=event))
@@ -475,7 +478,7 @@ def given(
     machine: Machine | str | Path | None = None,
     mapping: object = None,
     goal: str | None = None,
-) -> tuple[Problem, Mapping]:
+) -> tuple[Problem, LocatedMapping]:
     """The problem and the mapping that three arguments, or a single result, speak of. goal: replaces a result's."""
     workload, mapping = pathless(workload), pathless(mapping)
     if machine is None or mapping is None:
@@ -485,41 +488,40 @@ def given(
         if machine is not None or mapping is not None or not isinstance(result, Result):
             raise SpecError("a workload, a machine and a mapping are needed, or one result")
         asked = result.problem
-        return asked if goal is None else replace(asked, objective=objective(goal, asked.machine)), result.mapping
+        asked = asked if goal is None else replace(asked, objective=objective(goal, asked.machine))
+        return asked, LocatedMapping(result.mapping, workload if isinstance(workload, str) else None)
     if isinstance(workload, Result):
         raise SpecError("a result brings its own machine and mapping")
     asked = problem(workload, machine, goal or "energy")
     if isinstance(mapping, Mapping):
-        return asked, mapping
+        return asked, LocatedMapping(mapping)
     if not isinstance(mapping, str):
         raise SpecError(f"a mapping is an object of that class, its text or its file, not {mapping!r:.80}")
     if _is_text(mapping):
-        return asked, parse_mapping(mapping, asked.workload, asked.machine)
+        return asked, parse_located(mapping, asked.workload, asked.machine)
     return asked, mapping_in(mapping, asked.workload, asked.machine)
 
 
-def mapping_in(file: str, workload: Workload, machine: Machine) -> Mapping:
+def mapping_in(file: str, workload: Workload, machine: Machine) -> LocatedMapping:
     """The mapping in a file: its text, or that of a saved result. Raises SpecError, also where that is of others."""
     text = file_text(file)
     if not text.lstrip().startswith("{"):
-        return parse_mapping(text, workload, machine, file)
+        return parse_located(text, workload, machine, file)
     result = Result.from_json(text, file)
     try:
-        return parse_mapping(result.mapping_text, workload, machine)
+        return LocatedMapping(parse_mapping(result.mapping_text, workload, machine), file)
     except SpecError as error:
         whose, mine = (f"{w.name} on {m.name}" for w, m in ((result.workload, result.machine), (workload, machine)))
         message = f"this result is of {whose}; its mapping is none of {mine}: {error.message}"
         raise SpecError(message, file=file) from error
 
 
-def _priced(asked: Problem, tree: Mapping, given: object) -> Cost:
-    """What a mapping costs. given: what it was read from; if that is the file of a mapping or a result, an
-    IllegalMapping says so."""
+def _priced(asked: Problem, located: LocatedMapping) -> Cost:
+    """What a mapping costs. An IllegalMapping says where in its file the reasons are."""
     try:
-        return _evaluate(asked.workload, asked.machine, tree, asked.latency_rule)
+        return _evaluate(asked.workload, asked.machine, located.mapping, asked.latency_rule)
     except IllegalMapping as error:
-        file = given if isinstance(given, str) and not _is_text(given) else None
-        raise IllegalMapping(error.reasons, file) from error
+        raise IllegalMapping(error.reasons, located.file, lines_of(located, error.reasons)) from error
 
 
 def refuse_alone(given: object, missing: str) -> None:
@@ -562,7 +564,8 @@ def simulate(
     """
     from .oracle.simulate import simulate as execute
 
-    asked, tree = given(workload, machine, mapping)
+    asked, located = given(workload, machine, mapping)
+    tree = located.mapping
     cascade = asked.workload
     points = sum(prod(cascade.extents[variable] for variable in one.variables) for one in cascade.einsums)
     if points > SIMULATED_POINTS:
@@ -570,7 +573,7 @@ def simulate(
             f"{asked.workload.name} has {points:,} points; simulate executes at most {SIMULATED_POINTS:,}, one by one; "
             "run executes more, as a program"
         )
-    cost = _priced(asked, tree, workload if mapping is None else mapping)
+    cost = _priced(asked, located)
     simulation = execute(asked.workload, asked.machine, tree, seed)
     return Executed(asked, tree, simulation, cost, _differences(simulation, cost))
 
@@ -637,8 +640,9 @@ def run(
     """
     from .codegen.run import run as execute
 
-    asked, tree = given(workload, machine, mapping)
-    cost = _priced(asked, tree, workload if mapping is None else mapping)
+    asked, located = given(workload, machine, mapping)
+    tree = located.mapping
+    cost = _priced(asked, located)
     folder = None if keep is None else Path(keep)
     done = execute(asked.workload, asked.machine, tree, cost, seed, folder, said)
     priced = {a.einsum: a.count for a in cost.actions if a.action == "compute"}

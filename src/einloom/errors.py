@@ -8,6 +8,8 @@ from importlib import import_module
 
 MAX_LINES = 100
 """Of more errors than these only the number is printed."""
+MAX_REASONS = 10
+"""Of more reasons against a mapping the command line prints only these."""
 MAX_LISTED = 24
 MAX_CANDIDATES = 300
 """Among more names than these only those that begin as the wrong one does are suggested."""
@@ -119,11 +121,34 @@ def unknown(what: str, name: object, known: Iterable[str], more: str = "") -> Sp
 
 
 class IllegalMapping(EinloomError):
-    """A mapping breaks at least one rule; `reasons` lists all of them, with numbers. file: that it was read from."""
+    """A mapping breaks at least one rule; `reasons` lists all of them, with numbers.
 
-    def __init__(self, reasons: Sequence[str], file: str | None = None) -> None:
+    file: that it was read from. lines: for each reason the line there that it is about, as far as that is known.
+    """
+
+    def __init__(self, reasons: Sequence[str], file: str | None = None, lines: Sequence[int | None] = ()) -> None:
         self.reasons, self.file = tuple(reasons), file
+        self.lines = (*lines, *[None] * (len(self.reasons) - len(lines)))
         super().__init__("; ".join(self.reasons))
+
+    @property
+    def placed(self) -> tuple[str, ...]:
+        """The reasons, each with its file and line as far as they are known.
+
+        >>> IllegalMapping(["GLB is full", "T0 has no store"], "mapping.txt", [4, None]).placed
+        ('mapping.txt:4: GLB is full', 'mapping.txt: T0 has no store')
+        >>> IllegalMapping(["GLB is full"], lines=[4]).placed
+        ('line 4: GLB is full',)
+        """
+        return tuple(map(self._placed, self.reasons, self.lines))
+
+    def _placed(self, reason: str, line: int | None) -> str:
+        if self.file is None:
+            return reason if line is None else f"line {line}: {reason}"
+        return f"{self.file}: {reason}" if line is None else f"{self.file}:{line}: {reason}"
+
+    def __str__(self) -> str:
+        return "; ".join(self.placed)
 
 
 class Infeasible(EinloomError):

@@ -9,8 +9,9 @@ import pytest
 from cases import arrayed, cascade, machine, simple
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapping.legality.dependence import _overlap
+from einloom.mapping.legality.reason import lines_of
 from einloom.mapping.legality.structure import problems
-from einloom.mapping.text import parse_mapping
+from einloom.mapping.text import parse_located, parse_mapping
 from einloom.mapping.tree import Compute, Loop, Mapping, Split, Store
 from einloom.workload.einsum import Workload
 from einloom.workload.selectors import selector
@@ -355,9 +356,11 @@ UNFUSED0, UNFUSED1 = "for m in 4; for n in 4; for k in 4", "for m in 4; for n in
     ],
 )
 def test_each_reason_is_found_alone(workload: Workload, on: Machine, text: str, reason: str) -> None:
-    found = reasons(workload, on, text)
+    located = parse_located(text, workload, on)
+    found = problems(workload, on, located.mapping)
     assert any(reason in one for one in found), found
     assert len(found) == 1, found
+    assert None not in lines_of(located, found)
 
 
 BODY = (Loop((("E", "m"),), 4), Loop((("E", "n"),), 4), Loop((("E", "k"),), 4))

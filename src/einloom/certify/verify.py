@@ -117,7 +117,7 @@ def _versions(result: Result) -> Check:
 
 def _legal(result: Result) -> Check:
     try:
-        reasons = legality(result.workload, result.machine, result.mapping)
+        reasons: tuple[str, ...] = legality(result.workload, result.machine, result.mapping)
     except EinloomError as error:
         reasons = (str(error),)
     return Check("legality", not reasons, "; ".join(reasons) or "legal")
@@ -211,7 +211,7 @@ def _front(result: Result) -> Iterator[Check]:
     if proven and not points:
         yield Check("front", False, "the certificate speaks of a Pareto set; it is gone")
     for number, point in enumerate(points, 1):
-        reasons = [*legality(result.workload, result.machine, point.mapping)]
+        reasons: list[str] = [*legality(result.workload, result.machine, point.mapping)]
         if not reasons:
             reasons += space.outside(point.mapping)
             cost = evaluate(result.workload, result.machine, point.mapping, result.latency_rule)

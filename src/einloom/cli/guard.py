@@ -16,7 +16,16 @@ from typing import Any, TypeVar
 import click
 
 from .. import stops
-from ..errors import BudgetExhausted, Defect, EinloomError, EinloomWarning, IllegalMapping, Infeasible, nearest
+from ..errors import (
+    MAX_REASONS,
+    BudgetExhausted,
+    Defect,
+    EinloomError,
+    EinloomWarning,
+    IllegalMapping,
+    Infeasible,
+    nearest,
+)
 from . import output
 
 FAILED, BAD_INPUT = 1, 2
@@ -65,8 +74,7 @@ def guarded(verb: Verb) -> Verb:
             with stops.listening(), warned():
                 verb(*args, **kwargs)
         except IllegalMapping as error:
-            place = "" if error.file is None else f"{error.file}: "
-            fail("\n".join((f"{place}the mapping is illegal:", *(f"  {reason}" for reason in error.reasons))), FAILED)
+            fail("\n".join(_illegal(error)), FAILED)
         except Infeasible as error:
             fail(f"no mapping of the space is legal: {error.witness}", FAILED)
         except BudgetExhausted as error:
@@ -88,6 +96,14 @@ def guarded(verb: Verb) -> Verb:
             _lost(error)
 
     return run  # type: ignore[return-value]
+
+
+def _illegal(error: IllegalMapping) -> Iterator[str]:
+    """The lines that say why a mapping is illegal: the first reasons, and how many more there are."""
+    yield f"{'' if error.file is None else f'{error.file}: '}the mapping is illegal:"
+    yield from (f"  {reason}" for reason in error.placed[:MAX_REASONS])
+    if (more := len(error.reasons) - MAX_REASONS) > 0:
+        yield f"  ... and {more} more"
 
 
 @contextmanager

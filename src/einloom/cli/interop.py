@@ -258,7 +258,7 @@ def export_zigzag(workload: str, machine: str, clock: str | None, output: str) -
 
 def _problem(workload: str, machine: str, mapping: str | None) -> tuple[Workload, Machine, Mapping | None]:
     cascade, hardware = load_workload(workload), load_machine(machine)
-    tree = None if mapping is None else verbs.mapping_in(mapping, cascade, hardware)
+    tree = None if mapping is None else verbs.mapping_in(mapping, cascade, hardware).mapping
     return cascade, hardware, tree
 
 

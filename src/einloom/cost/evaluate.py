@@ -12,8 +12,9 @@ import numpy as np
 from ..errors import IllegalMapping, SpecError, nearest
 from ..machine.levels import ComputeUnit, Link, Machine, Memory, Toll
 from ..mapping.analysed import Analysed
+from ..mapping.legality.reason import Reason
 from ..mapping.legality.structure import reasons_against
-from ..mapping.tree import Mapping
+from ..mapping.tree import Mapping, Store, every_node
 from ..workload.einsum import Workload
 from .breakdown import Action, ActionName, Cost, Latencies, Occupancy
 from .formulas import terms
@@ -27,28 +28,34 @@ from .traffic.paths import Path, paths, paths_of
 LATENCY_RULES = ("einsum", "tile")
 
 
-def legality(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[str, ...]:
+def legality(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[Reason, ...]:
     """Every reason why the mapping is illegal: structure first; capacity only if the structure holds."""
     return _legal(machine, Analysed(workload, mapping))[0]
 
 
-def _legal(machine: Machine, tree: Analysed) -> tuple[tuple[str, ...], tuple[Path, ...], tuple[Occupancy, ...]]:
+def _legal(machine: Machine, tree: Analysed) -> tuple[tuple[Reason, ...], tuple[Path, ...], tuple[Occupancy, ...]]:
     """(reasons against the tree, its paths, what its memories hold); no paths and no memories without structure."""
     reasons = reasons_against(machine, tree)
     if reasons:
         return reasons, (), ()
     found = paths_of(tree)
     occupied = occupancy(tree.workload, machine, found)
-    return _overflows(occupied), found, occupied
+    return _overflows(tree.mapping, occupied), found, occupied
 
 
-def _overflows(occupied: tuple[Occupancy, ...]) -> tuple[str, ...]:
-    """One reason for each memory that is too small, with the tensors that were alive at the worst moment."""
+def _overflows(mapping: Mapping, occupied: tuple[Occupancy, ...]) -> tuple[Reason, ...]:
+    """One reason for each memory that is too small, with the tensors that were alive at the worst moment.
+
+    It is about the first store of the tensor that takes the most.
+    """
     reasons = []
     for o in occupied:
         if o.size is not None and o.bits > o.size:
             parts = ", ".join(f"{tensor} {bits}" for tensor, bits in o.tensors)
-            reasons.append(f"capacity: {o.memory} holds {o.size} bits, needs {o.bits} ({parts})")
+            largest = max(o.tensors, key=lambda entry: entry[1], default=("", 0))[0]
+            stores = [node for node in every_node(mapping.nest) if isinstance(node, Store) and node.memory == o.memory]
+            node = next((store for store in stores if largest in store.tensors), stores[0] if stores else None)
+            reasons.append(Reason(f"capacity: {o.memory} holds {o.size} bits, needs {o.bits} ({parts})", node))
     return tuple(reasons)
 
 

@@ -24,7 +24,7 @@ from ..dataclass import dataclass
 from ..errors import SpecError, combined, nearest
 from ..machine.levels import Machine
 from ..workload.einsum import Workload
-from .tree import Compute, Loop, Mapping, Nest, Node, Split, SplitKind, Store, einsums_below, lines
+from .tree import Compute, Loop, Mapping, Nest, Node, Split, SplitKind, Store, einsums_below, every_node, lines
 
 MAX_TEXT_LENGTH = 4_000_000
 MAX_DEPTH = 64
@@ -44,6 +44,24 @@ def print_mapping(mapping: Mapping, workload: Workload) -> str:
     return "".join(f"{line}\n" for line in lines(mapping.nest))
 
 
+@dataclass(frozen=True, slots=True)
+class LocatedMapping:
+    """A mapping and where it was read. lines: of its nodes, in the order of `every_node`; empty if they are not known.
+
+    file: that the mapping, or the saved result with it, was read from; None for objects and texts.
+    """
+
+    mapping: Mapping
+    file: str | None = None
+    lines: tuple[int, ...] = ()
+
+    @property
+    def line_of_node(self) -> dict[int, int]:
+        """The line of each node by the node's ``id``; nodes of a mapping that was read are distinct objects."""
+        nodes = every_node(self.mapping.nest) if self.lines else ()
+        return {id(node): line for node, line in zip(nodes, self.lines, strict=True)}
+
+
 def parse_mapping(text: str, workload: Workload, machine: Machine, file: str | None = None) -> Mapping:
     """Read a mapping from text.
 
@@ -51,6 +69,11 @@ def parse_mapping(text: str, workload: Workload, machine: Machine, file: str | N
     schedule is the question of `structure.problems`. Raises SpecError with file, line and column: one for every line
     that cannot be read, and one for the layout, which is read no further than its first mistake.
     """
+    return parse_located(text, workload, machine, file).mapping
+
+
+def parse_located(text: str, workload: Workload, machine: Machine, file: str | None = None) -> LocatedMapping:
+    """As `parse_mapping`, with the line of every node."""
     parser = _Parser(text, workload, machine, file)
     if not parser.items:
         raise SpecError("the mapping is empty", file=file, line=1)
@@ -61,7 +84,7 @@ def parse_mapping(text: str, workload: Workload, machine: Machine, file: str | N
             parser.fail("this line stands further left than the nest it follows", parser.items[parser.at].tokens[0])
     if parser.wrong:
         raise combined(sorted(parser.wrong, key=lambda error: (error.line or 0, error.column or 0)))
-    return Mapping(nest)
+    return LocatedMapping(Mapping(nest), file, tuple(item.tokens[0].line for item in parser.items if not item.dash))
 
 
 def begins_mapping(text: str) -> bool:

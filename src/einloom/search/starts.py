@@ -26,9 +26,9 @@ def misfits(problem: Problem, mapping: Mapping) -> tuple[str, ...]:
         return (f"it is no mapping of {workload.name}: it {', '.join(others[:6])}",)
     reasons = legality(workload, machine, mapping)
     if reasons:
-        return tuple(f"it is illegal: {reason}" for reason in reasons)
-    reasons = space_for(workload, machine, problem.mapspace).outside(normal_form(mapping, workload))
-    return tuple(f"it is outside the space: {reason}" for reason in reasons)
+        return tuple(reason.within("it is illegal: ") for reason in reasons)
+    outside = space_for(workload, machine, problem.mapspace).outside(normal_form(mapping, workload))
+    return tuple(f"it is outside the space: {reason}" for reason in outside)
 
 
 def fitting(problem: Problem, mappings: Iterable[Mapping]) -> tuple[Mapping, ...]:
@@ -48,7 +48,7 @@ def admitted(problem: Problem, mappings: Iterable[Mapping]) -> tuple[Mapping, ..
     return tuple(found)
 
 
-def refusal(reasons: tuple[str, ...], file: str | None = None) -> SpecError:
-    """The error for a start that has such reasons."""
+def refusal(reasons: tuple[str, ...], file: str | None = None, line: int | None = None) -> SpecError:
+    """The error for a start that has such reasons. line: that the first of them is about."""
     more = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
-    return SpecError(f"a search cannot start from this mapping: {reasons[0]}{more}", file=file)
+    return SpecError(f"a search cannot start from this mapping: {reasons[0]}{more}", file=file, line=line)

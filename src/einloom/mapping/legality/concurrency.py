@@ -16,6 +16,7 @@ from ...machine.levels import Machine
 from ...workload.einsum import Workload
 from ...workload.parts import not_whole
 from ..tree import Loop, Mapping, Nest, Split, Store, describe, einsums_below, leaves
+from .reason import Reason
 
 WHOLE = ("unit", "shared")
 
@@ -102,7 +103,7 @@ def split_problems(machine: Machine, split: Split) -> Iterator[str]:
         yield f"{title(split)}: shares {' '.join(map(str, split.shares))}; a share needs at least 1"
 
 
-def concurrency_problems(workload: Workload, machine: Machine, mapping: Mapping) -> Iterator[str]:
+def concurrency_problems(workload: Workload, machine: Machine, mapping: Mapping) -> Iterator[Reason]:
     """Reasons about instances, units and exchange of the concurrent splits. The tree's layout must be sound."""
     if not has_concurrent(mapping.nest):
         return
@@ -117,7 +118,7 @@ def _nest_problems(
     free: Table[str, int],
     cut: frozenset[str],
     stores: tuple[Store, ...],
-) -> Iterator[str]:
+) -> Iterator[Reason]:
     """free: instances left along every axis. cut: axes of which `nest` has a share only. stores: those above."""
     for node in nest:
         if isinstance(node, Store):
@@ -125,15 +126,16 @@ def _nest_problems(
         elif isinstance(node, Loop) and node.axis is not None:
             left = free[node.axis]
             if node.axis in cut and node.trips > left:
-                yield f"'{describe(node)}' needs {node.trips} instances of {node.axis}, {left} left of its share"
+                words = f"'{describe(node)}' needs {node.trips} instances of {node.axis}, {left} left of its share"
+                yield Reason(words, node)
             free = {**free, node.axis: max(1, left // node.trips)}
         elif isinstance(node, Split):
             parts: tuple[Table[str, int], ...] = (free,) * len(node.branches)
             inside = cut
             if concurrent(node):
-                yield from _exchange_problems(workload, node)
+                yield from (Reason(words, node) for words in _exchange_problems(workload, node))
                 if node.where == "unit":
-                    yield from _unit_problems(node)
+                    yield from (Reason(words, node) for words in _unit_problems(node))
                 axis = axis_of(node)
                 if axis is not None:
                     yield from _share_problems(machine, node, axis, free[axis], stores)
@@ -143,17 +145,21 @@ def _nest_problems(
                 yield from _nest_problems(workload, machine, branch, part, inside, stores)
 
 
-def _share_problems(machine: Machine, split: Split, axis: str, free: int, stores: tuple[Store, ...]) -> Iterator[str]:
+def _share_problems(
+    machine: Machine, split: Split, axis: str, free: int, stores: tuple[Store, ...]
+) -> Iterator[Reason]:
     need = sum(shares(split))
     if need > free:
         count = len(stages(split)) if split.kind == "pipelined" else len(split.branches)
-        yield f"{title(split)}: {count} branches need >= {need} instances of {axis}, {free} available"
+        yield Reason(f"{title(split)}: {count} branches need >= {need} instances of {axis}, {free} available", split)
     for store in stores:
         if machine.position[store.memory] > machine.position[axis]:
-            yield f"store {store.memory} stands above {title(split)} but is private to the instances of {axis}"
+            words = f"store {store.memory} stands above {title(split)} but is private to the instances of {axis}"
+            yield Reason(words, store)
     for leaf in leaves((split,)):
         if leaf.unit is not None and machine.position[leaf.unit] < machine.position[axis]:
-            yield f"{leaf.einsum} stands below {title(split)} but {leaf.unit} is listed before {axis}: it has no share"
+            outside = f"{leaf.unit} is listed before {axis}: it has no share"
+            yield Reason(f"{leaf.einsum} stands below {title(split)} but {outside}", leaf)
 
 
 def _unit_problems(split: Split) -> Iterator[str]:

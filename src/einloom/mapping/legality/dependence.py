@@ -10,11 +10,12 @@ from ..extents import tile_of
 from ..tree import Loop, Split, Store, describe
 from .concurrency import concurrent
 from .parts import part_problems
+from .reason import Reason
 
 LARGEST_CHAIN = 1_000_000
 
 
-def dependence_problems(tree: Analysed) -> Iterator[str]:
+def dependence_problems(tree: Analysed) -> Iterator[Reason]:
     """Reasons about extents, fusion, unfinished reductions and recomputation. The tree's layout must be sound."""
     oversized = tuple(_oversized_chains(tree))
     if oversized:
@@ -30,7 +31,7 @@ def dependence_problems(tree: Analysed) -> Iterator[str]:
             yield from _producer_problems(tree, tensor, producer)
 
 
-def _producer_problems(tree: Analysed, tensor: str, producer: str) -> Iterator[str]:
+def _producer_problems(tree: Analysed, tensor: str, producer: str) -> Iterator[Reason]:
     """Reasons about what one Einsum writes of a tensor, and those who read it."""
     yield from _unfinished_in_store(tree, tensor, producer)
     for consumer in tree.workload.consumers[tensor]:
@@ -61,21 +62,24 @@ def _fault(tree: Analysed, producer: str, consumer: str, tensor: str, i: int) ->
     return "computed in later steps by other instances" if any(j > i for j in later) else ""
 
 
-def _oversized_chains(tree: Analysed) -> Iterator[str]:
+def _oversized_chains(tree: Analysed) -> Iterator[Reason]:
     """Chains of loops too long to reason about; a legal one has about as many trips as its variable values."""
     most = max(LARGEST_CHAIN, 16 * max(tree.workload.extents.values(), default=1))
     for einsum in tree.paths:
         trips = dict.fromkeys(tree.workload.einsum(einsum).variables, 1)
+        last: dict[str, Loop] = {}
         for _, loop, v in tree.several(einsum):
             if v in trips:
                 trips[v] *= loop.trips
+                last[v] = loop
         for variable, count in trips.items():
             if count > most:
                 size = tree.workload.extents[variable]
-                yield f"{einsum}: the loops of {variable} make {count} trips, it has {size} values"
+                words = f"{einsum}: the loops of {variable} make {count} trips, it has {size} values"
+                yield Reason(words, last[variable])
 
 
-def _extent_problems(tree: Analysed, einsum: str) -> Iterator[str]:
+def _extent_problems(tree: Analysed, einsum: str) -> Iterator[Reason]:
     """Trips fit extents and tiles, and every variable reaches extent 1 at the leaf."""
     loops, left = tree.extents(einsum)
     cuts = tree.cuts
@@ -84,23 +88,25 @@ def _extent_problems(tree: Analysed, einsum: str) -> Iterator[str]:
             continue  # what is derived from the consumers: the loop's numbers speak of them
         tile = tile_of(node, extent)
         if node.trips != -(-extent // tile):
-            yield (
+            yield Reason(
                 f"{einsum}: '{describe(node)}': {v} has extent {extent} here, so tiles of {tile} need "
-                f"{-(-extent // tile)} trips, not {node.trips}"
+                f"{-(-extent // tile)} trips, not {node.trips}",
+                node,
             )
     for v, extent in left.items():
         if extent != 1:
-            yield f"{einsum}: {v} still has extent {extent} at the leaf; loops must bring it to 1"
+            last = next((loop for _, loop, u, _ in loops[::-1] if u == v), tree.paths[einsum][-1])
+            yield Reason(f"{einsum}: {v} still has extent {extent} at the leaf; loops must bring it to 1", last)
 
 
-def _repeated(tree: Analysed, einsum: str) -> Iterator[str]:
+def _repeated(tree: Analysed, einsum: str) -> Iterator[Reason]:
     for _, loop, v in tree.several(einsum):
         if v is None:
-            said = describe(loop)
-            yield f"recomputation: Einsum {einsum} runs {loop.trips} times under '{said}', which does not bind it"
+            said = f"runs {loop.trips} times under '{describe(loop)}', which does not bind it"
+            yield Reason(f"recomputation: Einsum {einsum} {said}", loop)
 
 
-def _untied(tree: Analysed, tensor: str, producer: str, consumer: str) -> Iterator[str]:
+def _untied(tree: Analysed, tensor: str, producer: str, consumer: str) -> Iterator[Reason]:
     """Loops that producer and consumer share must iterate the same rank of the tensor, for both alike."""
     output = tree.workload.einsum(producer).output
     access = tree.workload.einsum(consumer).access(tensor)
@@ -111,18 +117,20 @@ def _untied(tree: Analysed, tensor: str, producer: str, consumer: str) -> Iterat
         rank = output.rank_of(u)
         said = f"'{describe(loop)}' stands above {producer} and {consumer}, which reads {tensor}"
         if rank is None:
-            yield f"unfinished reduction: {said}, but {producer} still reduces {u} there"
+            yield Reason(f"unfinished reduction: {said}, but {producer} still reduces {u} there", loop)
         elif tensor in tree.workload.viewed and not tree.workload.tied(tensor, rank):
-            yield f"{said}; {tensor} {not_whole(tree.workload, tensor)}, which do not have its rank {rank} in common"
+            why = not_whole(tree.workload, tensor)
+            yield Reason(f"{said}; {tensor} {why}, which do not have its rank {rank} in common", loop)
         elif not tree.workload.tied(tensor, rank):
-            yield f"{said}, but {producer} writes only a part of its rank {rank}, at {output.indices[rank]}"
+            part = f"{producer} writes only a part of its rank {rank}, at {output.indices[rank]}"
+            yield Reason(f"{said}, but {part}", loop)
         elif v not in access.indices[rank].variables:
             other = access.rank_of(v)
             where = f"rank {other}" if other is not None else "no rank"
-            yield f"{said}: {producer}.{u} indexes its rank {rank}, {consumer}.{v} {where} of it"
+            yield Reason(f"{said}: {producer}.{u} indexes its rank {rank}, {consumer}.{v} {where} of it", loop)
 
 
-def _two_guides(tree: Analysed, tensor: str, producer: str, consumer: str) -> Iterator[str]:
+def _two_guides(tree: Analysed, tensor: str, producer: str, consumer: str) -> Iterator[Reason]:
     """A producer's variable may follow only one variable of a consumer: two of them have no common order."""
     output = tree.workload.einsum(producer).output
     guides: dict[str, str] = {}
@@ -132,13 +140,14 @@ def _two_guides(tree: Analysed, tensor: str, producer: str, consumer: str) -> It
             continue
         first = guides.setdefault(u, v)
         if first != v:
-            yield (
+            yield Reason(
                 f"'{describe(loop)}': {producer}.{u} follows {consumer}.{v} here and {consumer}.{first} in a loop "
-                f"further out; it may follow only one variable of {consumer}"
+                f"further out; it may follow only one variable of {consumer}",
+                loop,
             )
 
 
-def _unfinished_in_store(tree: Analysed, tensor: str, producer: str) -> Iterator[str]:
+def _unfinished_in_store(tree: Analysed, tensor: str, producer: str) -> Iterator[Reason]:
     """A backing store drops partial results between steps of a loop that its producer reduces.
 
     Unless the loop is temporal, and neither a temporal loop of the tensor's own ranks nor a split whose branches run
@@ -158,13 +167,14 @@ def _unfinished_in_store(tree: Analysed, tensor: str, producer: str) -> Iterator
         if u in kept:
             forgets = forgets or loop.axis is None
         elif u is not None and (forgets or loop.axis is not None):
-            yield (
+            yield Reason(
                 f"unfinished reduction: '{describe(loop)}' stands above the backing store of {tensor} in "
-                f"{store.memory}, but {producer} reduces {u}"
+                f"{store.memory}, but {producer} reduces {u}",
+                loop,
             )
 
 
-def _dropped(tree: Analysed, tensor: str, producer: str) -> Iterator[str]:
+def _dropped(tree: Analysed, tensor: str, producer: str) -> Iterator[Reason]:
     """Elements that a consumer needs again after the backing store dropped them, or that another instance has.
 
     Of the temporal loops above the backing store only the innermost keeps the overlap with the window before (one trip
@@ -183,9 +193,10 @@ def _dropped(tree: Analysed, tensor: str, producer: str) -> Iterator[str]:
             most = _overlap(tree.cuts[producer, i], spans, loop.trips)
             fault = _fault(tree, producer, consumer, tensor, i)
             if most and fault:
-                yield (
+                yield Reason(
                     f"recomputation: {consumer} needs {most} positions of {tensor} again that were {fault} of "
-                    f"'{describe(loop)}' above its store"
+                    f"'{describe(loop)}' above its store",
+                    loop,
                 )
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from ...workload.parts import not_whole
 from ..analysed import Analysed
 from ..tree import Loop, Store, describe
+from .reason import Reason
 
 
-def part_problems(tree: Analysed, tensor: str) -> Iterator[str]:
+def part_problems(tree: Analysed, tensor: str) -> Iterator[Reason]:
     """Reasons about the stores of a tensor that is written in parts or has views (docs/model/parts.md, views.md).
 
     Loops of several trips above its backing store iterate the same whole rank for all who write or read it (of an input
@@ -17,18 +18,19 @@ def part_problems(tree: Analysed, tensor: str) -> Iterator[str]:
     """
     users = [e for e in tree.paths if tensor in tree.workload.einsum(e).tensors]
     stores: dict[tuple[int, ...], list[str]] = {}
-    memories: dict[tuple[int, ...], str] = {}
+    nodes: dict[tuple[int, ...], Store] = {}
     for user in users:
         for address, node in tree.trails[user]:
             if isinstance(node, Store) and tensor in node.tensors:
                 stores.setdefault(address, []).append(user)
-                memories[address] = node.memory
+                nodes[address] = node
     why = not_whole(tree.workload, tensor)
     shared = [address for address, names in stores.items() if len(names) > 1]
     for address in shared[1:]:
-        yield (
+        yield Reason(
             f"{tensor} {why}, so only its backing store may serve several Einsums; the one in "
-            f"{memories[address]} serves {', '.join(stores[address])}"
+            f"{nodes[address].memory} serves {', '.join(stores[address])}",
+            nodes[address],
         )
     first = tree.paths[users[0]] if users else ()
     backing = next((i for i, n in enumerate(first) if isinstance(n, Store) and tensor in n.tensors), 0)
@@ -36,9 +38,10 @@ def part_problems(tree: Analysed, tensor: str) -> Iterator[str]:
         if not isinstance(node, Loop) or node.trips == 1:
             continue
         if tensor in tree.workload.inputs:
-            yield f"'{describe(node)}' stands above the backing store of {tensor}, which {why}"
+            yield Reason(f"'{describe(node)}' stands above the backing store of {tensor}, which {why}", node)
         else:
-            yield from _loop_above(tree, tensor, [u for u in users if tree.shared(users[0], u) > i], node)
+            sharing = [u for u in users if tree.shared(users[0], u) > i]
+            yield from (Reason(words, node) for words in _loop_above(tree, tensor, sharing, node))
 
 
 def _loop_above(tree: Analysed, tensor: str, users: list[str], loop: Loop) -> Iterator[str]:

@@ -11,12 +11,13 @@ from ...workload.selectors import select
 from ..analysed import Analysed
 from ..extents import Address, Trail
 from ..tree import Compute, Loop, Nest, Store, describe
+from .reason import Reason
 
 Stores = tuple[tuple[int, Store], ...]  # of one path, with their places there
 Spread = list[tuple[int, Loop, str | None]]  # its spatial loops, with their places and the variables that they iterate
 
 
-def placement_problems(machine: Machine, tree: Analysed) -> Iterator[str]:
+def placement_problems(machine: Machine, tree: Analysed) -> Iterator[Reason]:
     """Reasons about units, the order of stores and fanouts, and what each memory must, may and may not hold."""
     workload = tree.workload
     for einsum, nodes in tree.paths.items():
@@ -24,7 +25,7 @@ def placement_problems(machine: Machine, tree: Analysed) -> Iterator[str]:
         spread = [one for one in tree.loops[einsum] if one[1].axis is not None]
         assert isinstance(leaf, Compute)
         yield from _unit_problems(workload, machine, leaf, nodes)
-        yield from _order_problems(workload, machine, einsum, stores, spread)
+        yield from _order_problems(workload, machine, leaf, stores, spread)
         yield from _axis_problems(workload, machine, einsum, spread)
         yield from _holding_problems(workload, machine, leaf, stores)
     yield from _backing_problems(machine, tree)
@@ -44,76 +45,87 @@ def held_tensors(workload: Workload, machine: Machine, einsum: str, stores: Stor
     return found
 
 
-def _unit_problems(workload: Workload, machine: Machine, leaf: Compute, nodes: Nest) -> Iterator[str]:
+def _unit_problems(workload: Workload, machine: Machine, leaf: Compute, nodes: Nest) -> Iterator[Reason]:
     einsum = workload.einsum(leaf.einsum)
     if einsum.kind == "copy":
         if leaf.unit is not None:
-            yield f"Einsum {leaf.einsum} is a copy and runs on no unit, not on {leaf.unit}"
+            yield Reason(f"Einsum {leaf.einsum} is a copy and runs on no unit, not on {leaf.unit}", leaf)
         return
     if leaf.unit is None:
-        yield f"Einsum {leaf.einsum} names no compute unit; {_units(machine.units_for(einsum))}"
+        yield Reason(f"Einsum {leaf.einsum} names no compute unit; {_units(machine.units_for(einsum))}", leaf)
         return
     if not machine.unit(leaf.unit).accepts(einsum):
-        yield (
+        yield Reason(
             f"{leaf.unit} does not execute Einsum {leaf.einsum} ({einsum.kind}, {len(einsum.inputs)} operands); "
-            f"{_units(machine.units_for(einsum))}"
+            f"{_units(machine.units_for(einsum))}",
+            leaf,
         )
     place = machine.position[leaf.unit]
     mine = set(einsum.tensors)
     for node in nodes:
         if isinstance(node, Store) and machine.position[node.memory] > place:
             for tensor in (t for t in node.tensors if t in mine):
-                yield f"{leaf.einsum}: {tensor} is stored in {node.memory}, which {leaf.unit} cannot see"
+                words = f"{leaf.einsum}: {tensor} is stored in {node.memory}, which {leaf.unit} cannot see"
+                yield Reason(words, node)
         if isinstance(node, Loop) and node.axis is not None and machine.position[node.axis] > place:
-            yield f"{leaf.einsum}: '{describe(node)}' spreads over {node.axis}, which is listed after {leaf.unit}"
+            words = f"{leaf.einsum}: '{describe(node)}' spreads over {node.axis}, which is listed after {leaf.unit}"
+            yield Reason(words, node)
 
 
 def _units(units: tuple[ComputeUnit, ...]) -> str:
     return f"it may run on {', '.join(unit.name for unit in units)}" if units else "no unit executes it"
 
 
-def _order_problems(workload: Workload, machine: Machine, einsum: str, stores: Stores, spread: Spread) -> Iterator[str]:
+def _order_problems(
+    workload: Workload, machine: Machine, leaf: Compute, stores: Stores, spread: Spread
+) -> Iterator[Reason]:
     """Stores of a tensor go inwards; stores stand on the right side of spatial loops; every tensor has a store."""
+    einsum = leaf.einsum
     mine = set(workload.einsum(einsum).tensors)
     # what a store keeps for other Einsums is in an instance of their own loops
     own = [(j, n) for j, n in stores if not mine.isdisjoint(n.tensors)]
     for tensor in workload.einsum(einsum).tensors:
-        memories = [n.memory for _, n in own if tensor in n.tensors]
-        if not memories:
-            yield f"{einsum}: {tensor} has no store on its path"
-        for outer, inner in pairwise(memories):
+        homes = [n for _, n in own if tensor in n.tensors]
+        if not homes:
+            yield Reason(f"{einsum}: {tensor} has no store on its path", leaf)
+        for above, below in pairwise(homes):
+            outer, inner = above.memory, below.memory
             if outer == inner:
-                yield f"{einsum}: {tensor} is stored twice in {outer}"
+                yield Reason(f"{einsum}: {tensor} is stored twice in {outer}", below)
             elif machine.position[outer] > machine.position[inner]:
-                yield f"{einsum}: {tensor} is stored in {inner} below its store in {outer}, which is further in"
+                words = f"{einsum}: {tensor} is stored in {inner} below its store in {outer}, which is further in"
+                yield Reason(words, below)
     for i, loop, _ in spread:
         assert loop.axis is not None
-        place = machine.position[loop.axis]
+        place, said = machine.position[loop.axis], f"'{describe(loop)}' but is listed"
         for j, node in own:
             if j < i and machine.position[node.memory] > place:
-                yield f"{einsum}: store {node.memory} stands above '{describe(loop)}' but is listed after {loop.axis}"
+                yield Reason(f"{einsum}: store {node.memory} stands above {said} after {loop.axis}", node)
             if j > i and machine.position[node.memory] < place:
-                yield f"{einsum}: store {node.memory} stands below '{describe(loop)}' but is listed before {loop.axis}"
+                yield Reason(f"{einsum}: store {node.memory} stands below {said} before {loop.axis}", node)
 
 
-def _axis_problems(workload: Workload, machine: Machine, einsum: str, spread: Spread) -> Iterator[str]:
+def _axis_problems(workload: Workload, machine: Machine, einsum: str, spread: Spread) -> Iterator[Reason]:
     used: dict[str, int] = {}
+    beyond: dict[str, Loop] = {}  # axis -> the first loop that needs more instances than it has
     for _, node, variable in spread:
         assert node.axis is not None
-        used[node.axis] = used.get(node.axis, 1) * node.trips
         axis = machine.axes[node.axis]
+        used[axis.name] = used.get(axis.name, 1) * node.trips
+        if used[axis.name] > axis.size:
+            beyond.setdefault(axis.name, node)
         for tensor in sorted(select(axis.only_irrelevant_to, workload, einsum)):
             if node.trips > 1 and variable in workload.einsum(einsum).access(tensor).variables:
-                yield (
+                yield Reason(
                     f"{einsum}: '{describe(node)}': {axis.name} takes only rank variables that {tensor} lacks, and "
-                    f"{tensor} has {variable}"
+                    f"{tensor} has {variable}",
+                    node,
                 )
-    for name, count in used.items():
-        if count > machine.axes[name].size:
-            yield f"{einsum} uses {count} instances along {name}, which has {machine.axes[name].size}"
+    for name, loop in beyond.items():
+        yield Reason(f"{einsum} uses {used[name]} instances along {name}, which has {machine.axes[name].size}", loop)
 
 
-def _holding_problems(workload: Workload, machine: Machine, leaf: Compute, stores: Stores) -> Iterator[str]:
+def _holding_problems(workload: Workload, machine: Machine, leaf: Compute, stores: Stores) -> Iterator[Reason]:
     """Every memory that the Einsum sees holds what it must and nothing that it may not."""
     einsum = leaf.einsum
     holds = held_tensors(workload, machine, einsum, stores)
@@ -124,13 +136,14 @@ def _holding_problems(workload: Workload, machine: Machine, leaf: Compute, store
         must = select(memory.must, workload, einsum, above)
         may = select(memory.may, workload, einsum, above)
         for tensor in sorted(must - held) if i < bound else ():
-            yield f"{einsum}: {memory.name} must hold {tensor} (must: {memory.must})"
+            yield Reason(f"{einsum}: {memory.name} must hold {tensor} (must: {memory.must})", leaf)
         for tensor in sorted(held - may - must) if not isinstance(memory, Link) else ():
-            yield f"{einsum}: {memory.name} may not hold {tensor} (may: {memory.may})"
+            store = next(n for _, n in stores if n.memory == memory.name and tensor in n.tensors)
+            yield Reason(f"{einsum}: {memory.name} may not hold {tensor} (may: {memory.may})", store)
         above |= held
 
 
-def _backing_problems(machine: Machine, tree: Analysed) -> Iterator[str]:
+def _backing_problems(machine: Machine, tree: Analysed) -> Iterator[Reason]:
     """One backing store per tensor, in a memory that may back it, outermost for the cascade's inputs and outputs."""
     workload = tree.workload
     users: dict[str, list[str]] = {tensor.name: [] for tensor in workload.tensors}
@@ -147,27 +160,30 @@ def _backing_problems(machine: Machine, tree: Analysed) -> Iterator[str]:
                     memory = machine.memory(node.memory)
                     if tensor.name not in select(memory.backs, workload, einsum) and not isinstance(memory, Link):
                         backs = machine.memory(node.memory).backs
-                        yield f"{node.memory} may not be the backing memory of {tensor.name} (backs: {backs})"
+                        words = f"{node.memory} may not be the backing memory of {tensor.name} (backs: {backs})"
+                        yield Reason(words, node)
                     break
         if len(stores) > 1:
             where = ", ".join(f"{store.memory} for {einsum}" for einsum, store, _ in stores.values())
-            yield f"{tensor.name} has no common backing store: {where}"
+            yield Reason(f"{tensor.name} has no common backing store: {where}", [*stores.values()][1][1])
         for einsum, store, above in stores.values():
             yield from _backing_limits(workload, machine, tensor.name, einsum, store, above)
 
 
 def _backing_limits(
     workload: Workload, machine: Machine, tensor: str, einsum: str, store: Store, above: Trail
-) -> Iterator[str]:
+) -> Iterator[Reason]:
     if tensor in workload.ends:
         home = outermost_home(workload, machine, einsum, tensor)
         if home is not None and home != store.memory:
             part = "an output" if tensor in workload.outputs else "an input"
-            yield f"{tensor} is {part} of the cascade and must be backed by {home}, not by {store.memory}"
+            words = f"{tensor} is {part} of the cascade and must be backed by {home}, not by {store.memory}"
+            yield Reason(words, store)
     if workload.tensor(tensor).persistent:
         for _, node in above:
             if isinstance(node, Loop) and node.trips > 1:
-                yield f"{tensor} is persistent, but '{describe(node)}' stands above its backing store in {store.memory}"
+                words = f"'{describe(node)}' stands above its backing store in {store.memory}"
+                yield Reason(f"{tensor} is persistent, but {words}", node)
 
 
 def outermost_home(workload: Workload, machine: Machine, einsum: str, tensor: str) -> str | None:

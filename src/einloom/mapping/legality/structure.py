@@ -21,17 +21,18 @@ from .concurrency import concurrency_problems, split_problems
 from .dependence import dependence_problems
 from .links import link_problems
 from .placement import placement_problems
+from .reason import Reason
 
 
-def problems(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[str, ...]:
+def problems(workload: Workload, machine: Machine, mapping: Mapping) -> tuple[Reason, ...]:
     """Every structural reason why `mapping` is no legal schedule of `workload` on `machine`; empty if there is none.
 
-    Never raises for an illegal tree. Each reason appears once.
+    Never raises for an illegal tree. Each reason appears once, with the first node that it is true of.
     """
     return reasons_against(machine, Analysed(workload, mapping))
 
 
-def reasons_against(machine: Machine, tree: Analysed) -> tuple[str, ...]:
+def reasons_against(machine: Machine, tree: Analysed) -> tuple[Reason, ...]:
     """As `problems`, of a tree that others ask about, too."""
     layout = (*_leaf_problems(tree.workload, tree.mapping), *_nest_problems(tree.workload, machine, tree.mapping.nest))
     if layout:
@@ -45,49 +46,54 @@ def reasons_against(machine: Machine, tree: Analysed) -> tuple[str, ...]:
     return tuple(dict.fromkeys(rest))
 
 
-def _leaf_problems(workload: Workload, mapping: Mapping) -> Iterator[str]:
+def _leaf_problems(workload: Workload, mapping: Mapping) -> Iterator[Reason]:
     """Every Einsum is one that can be priced and has exactly one leaf; producers stand before their consumers."""
+    order = list(leaves(mapping.nest))
+    counts = Counter(leaf.einsum for leaf in order)
+    first = {leaf.einsum: i for i, leaf in reversed(list(enumerate(order)))}
     for einsum in workload.einsums:
+        leaf = order[first[einsum.name]] if einsum.name in first else None
         if einsum.reduction == "online_softmax":
-            yield f"Einsum {einsum.name} reduces by online_softmax, which is not priced yet"
+            yield Reason(f"Einsum {einsum.name} reduces by online_softmax, which is not priced yet", leaf)
         if not all(is_injective(index, workload.extents) for index in einsum.output.indices):
-            yield f"Einsum {einsum.name} writes {einsum.output}: an output's index must reach each position once"
-    order = [leaf.einsum for leaf in leaves(mapping.nest)]
-    counts = Counter(order)
+            words = f"Einsum {einsum.name} writes {einsum.output}: an output's index must reach each position once"
+            yield Reason(words, leaf)
     for einsum in workload.einsums:
         if counts[einsum.name] != 1:
-            yield f"Einsum {einsum.name} has {counts[einsum.name]} leaves instead of one"
-    first = {name: i for i, name in reversed(list(enumerate(order)))}
+            again = next((leaf for leaf in order[::-1] if leaf.einsum == einsum.name), None)
+            missing = mapping.nest[-1] if mapping.nest else None  # where its branch would stand
+            yield Reason(f"Einsum {einsum.name} has {counts[einsum.name]} leaves instead of one", again or missing)
     for tensor, writers in workload.writers.items():
         for producer, consumer in product(writers, workload.consumers[tensor]):
             if producer in first and consumer in first and first[producer] > first[consumer]:
-                yield f"{consumer} reads {tensor} but stands before its producer {producer}"
+                words = f"{consumer} reads {tensor} but stands before its producer {producer}"
+                yield Reason(words, order[first[consumer]])
 
 
-def _nest_problems(workload: Workload, machine: Machine, nest: Nest) -> Iterator[str]:
+def _nest_problems(workload: Workload, machine: Machine, nest: Nest) -> Iterator[Reason]:
     """Names, numbers and the place of every node of `nest`, branches included."""
     if not nest:
-        yield "a nest is empty"
+        yield Reason("a nest is empty")
         return
     if not isinstance(nest[-1], Split | Compute):
-        yield f"a nest ends with {_name(nest[-1])}; its last node must be a split or a compute"
+        yield Reason(f"a nest ends with {_name(nest[-1])}; its last node must be a split or a compute", nest[-1])
     for i, (node, below) in enumerate(zip(nest, einsums_behind(nest), strict=True)):
         if isinstance(node, Split | Compute) and i != len(nest) - 1:
-            yield f"{_name(node)} is not the last node of its nest"
+            yield Reason(f"{_name(node)} is not the last node of its nest", node)
         if isinstance(node, Store):
-            yield from _store_problems(workload, machine, node, below)
+            yield from (Reason(words, node) for words in _store_problems(workload, machine, node, below))
         elif isinstance(node, Loop):
-            for reason in _loop_reasons(workload, machine, node, below):
-                yield f"'{describe(node)}'{reason}"
+            for words in _loop_reasons(workload, machine, node, below):
+                yield Reason(f"'{describe(node)}'{words}", node)
         elif isinstance(node, Compute):
             if node.einsum not in workload.position:
-                yield f"the workload has no Einsum {node.einsum}"
+                yield Reason(f"the workload has no Einsum {node.einsum}", node)
             if node.unit is not None and not any(unit.name == node.unit for unit in machine.units):
-                yield f"the machine has no compute unit {node.unit}"
+                yield Reason(f"the machine has no compute unit {node.unit}", node)
         else:
-            yield from split_problems(machine, node)
+            yield from (Reason(words, node) for words in split_problems(machine, node))
             if not node.branches:
-                yield "a split has no branches"
+                yield Reason("a split has no branches", node)
             for branch in node.branches:
                 yield from _nest_problems(workload, machine, branch)
 

@@ -43,7 +43,7 @@ def whole_fault(facts: Facts, state: State) -> str | None:
         return None
     if "whole" not in state.known:
         tree = decode(facts, state)
-        broken = problems(facts.workload, facts.machine, tree)
+        broken: tuple[str, ...] = problems(facts.workload, facts.machine, tree)
         broken = broken or outside(facts.workload, facts.machine, facts.mapspace, tree)
         state.known["whole"] = "group" if broken else None
     found = state.known["whole"]
