@@ -221,7 +221,8 @@ def subjects() -> dict[str, Subject]:
         assert parse_machine(machine_text(found)) == found, "does not read back"
 
     def one_mapping(path: Path) -> None:
-        asked, found = verbs.given(workload, machine, str(path))
+        asked, located = verbs.given(workload, machine, str(path))
+        found = located.mapping
         problems(asked.workload, asked.machine, found)
         assert "store" in print_mapping(found, asked.workload)
 
@@ -234,7 +235,7 @@ def subjects() -> dict[str, Subject]:
         verbs.verify(found, quick=True)
         assert Result.from_json(found.to_json()).cost == found.cost, "does not read back"
 
-    other = export_tileflow(workload, machine, verbs.given(workload, machine, MAPPING)[1])
+    other = export_tileflow(workload, machine, verbs.given(workload, machine, MAPPING)[1].mapping)
 
     def one_foreign(path: Path) -> None:
         read_accelforge([path])
