@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import copy
+import pickle
+from dataclasses import asdict, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +13,14 @@ import numpy as np
 import pytest
 
 import einloom as el
+from einloom.api import LIMITS, problem
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.machine.write import write_machine
 from einloom.mapspace.space import Mapspace
+from einloom.problem.budgets import read_budget
+from einloom.search.answer import answer
+from einloom.search.method import Recorder as Watch
+from einloom.search.several import Labelled
 from einloom.workload.files import write_workload
 
 TINY = "matmul:m=2,n=2,k=2"
@@ -202,3 +210,119 @@ def test_results_and_certificates_may_be_in_sets() -> None:
     again = el.Result.from_json(found.to_json())
     assert found == again and hash(found) == hash(again) and len({found, again}) == 1
     assert len({found.certificate, again.certificate}) == 1
+
+
+def test_unknown_keywords_of_a_sweep_are_told_with_the_nearest(tmp_path: Path) -> None:
+    for given, meant in (("spce", "space"), ("objctive", "objective"), ("max_fused_loop", "max_fused_loops")):
+        with pytest.raises(el.SpecError, match=f"unknown keyword of sweep_capacities '{given}'.*mean '{meant}'"):
+            el.sweep_capacities(TINY, "simple", "GLB", "1 KiB", tmp_path / "sweep", **{given: "ragged"})
+    with pytest.raises(el.SpecError, match="unknown keyword of sweep_capacities 'quiet'"):
+        el.sweep_capacities(TINY, "simple", "GLB", "1 KiB", tmp_path / "sweep", quiet=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_problem_takes_is_what_a_sweep_takes() -> None:
+    taken = [*signature(problem).parameters][3:]
+    assert [*LIMITS] == [name for name in taken if name not in ("quiet", "named")]
+
+
+def test_the_objective_of_a_result_is_taken_as_its_name(tmp_path: Path) -> None:
+    for goal in ("edp", "traffic:DRAM", "energy^1.234567*latency^12.5"):
+        found = el.map(TINY, "simple", goal)
+        assert str(found.objective) == goal
+        assert el.map(TINY, "simple", found.objective).objective == found.objective
+        assert el.evaluate(TINY, "simple", found.mapping, found.objective).value == found.value
+        assert el.evaluate(found, objective=found.objective).value == found.value
+        assert el.explain(TINY, "simple", found.objective, quick=True).problem == found.problem
+        assert el.Result.from_json(found.to_json()) == found
+    swept = el.sweep_capacities(TINY, "simple", "GLB", "1 KiB", tmp_path, found.objective)
+    assert [point.answer.objective for point in swept.points] == [found.objective]
+    here = el.map(TINY, "simple", "traffic:GLB").objective
+    with pytest.raises(el.SpecError, match="'traffic:GLB' names no memory of chip"):
+        el.map(TINY, chip(), here)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"seconds": -1}, "a budget's seconds: a number of at least 0 or None, not -1"),
+        ({"seconds": float("nan")}, "not nan"),
+        ({"seconds": float("inf")}, "not inf"),
+        ({"seconds": "5"}, "not '5'"),
+        ({"seconds": True}, "not True"),
+        ({"steps": 1.5}, "a budget's steps: a whole number of points or None, not 1.5"),
+        ({"steps": "3"}, "not '3'"),
+        ({"steps": -1}, "not -1"),
+        ({"memory": -1}, "a budget's memory: a whole number of bytes or None, not -1"),
+        ({"memory": "2 GiB"}, "not '2 GiB'"),
+    ],
+)
+def test_a_budget_has_numbers(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(el.SpecError) as caught:
+        el.Budget(**given)
+    assert words in str(caught.value)
+
+
+def test_budgets_of_numpy_s_numbers_and_of_texts() -> None:
+    assert el.Budget(np.float64(2.0), np.int64(3), np.int64(4)) == el.Budget(2.0, 3, 4)
+    assert read_budget("5 ms", "2 * 3", "1 KiB") == el.Budget(0.005, 6, 1024)  # type: ignore[arg-type]
+    with pytest.raises(el.SpecError, match=r"memory budget: '1.5' is not a whole number of bytes"):
+        el.map(TINY, "simple", memory=1.5)  # type: ignore[arg-type]
+    assert el.map(TINY, "simple", max_fused_loops="1").mapspace.max_fused_loops == 1  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", [1.5, True, float("nan"), None])
+def test_seeds_are_whole_numbers(seed: Any) -> None:
+    found = el.map(TINY, "simple")
+    for verb in (el.simulate, el.run):
+        with pytest.raises(el.SpecError, match=f"^seed: a whole number, not {seed}"):
+            verb(found, seed=seed)
+    with pytest.raises(el.SpecError, match=f"method 'anneal', option seed: {seed} is not an integer"):
+        el.map(TINY, "simple", method="anneal", method_options={"seed": seed}, steps=3)
+
+
+def test_seeds_and_options_of_numpy_s_numbers() -> None:
+    assert el.simulate(el.map(TINY, "simple"), seed=np.int64(1))  # type: ignore[arg-type]
+    values = [
+        el.map(TINY, "simple", method="anneal", method_options={"seed": seed, "points": None}, steps=3).value
+        for seed in (1, "1", np.int64(1))
+    ]
+    assert len(set(values)) == 1
+
+
+def test_energy_on_a_machine_without_energies_is_warned_of() -> None:
+    bare = Machine("bare", (Memory("D", read_throughput=1.0), ComputeUnit("M")))
+    words = r"nothing of bare has an energy, so every mapping costs 0 J; give a memory a read_energy .* ask for latency"
+    for goal in ("energy", "edp", "pareto", "energy^2*latency"):
+        with pytest.warns(el.EinloomWarning, match=words):
+            assert el.map(TINY, bare, goal).energy == 0
+    for goal in ("latency", "traffic:D"):
+        el.map(TINY, bare, goal)  # warnings are errors here
+    timeless = Machine("bare", (Memory("D"), ComputeUnit("M")))
+    with pytest.warns(el.EinloomWarning, match="or ask for traffic:D"):
+        el.map(TINY, timeless)
+    leaking = Machine("bare", (Memory("D", leakage=1.0, read_throughput=1.0), ComputeUnit("M")))
+    assert el.map(TINY, leaking).energy > 0
+
+
+def test_nobody_is_warned_of_an_objective_that_he_did_not_name(tmp_path: Path) -> None:
+    bare = Machine("bare", (Memory("D"), Memory("S", 1024), ComputeUnit("M")))
+    found = el.map(TINY, bare, "traffic:D")
+    assert el.evaluate(TINY, bare, found.mapping).energy == 0
+    assert el.simulate(TINY, bare, found.mapping)
+    assert el.sweep_capacities(TINY, bare, "S", "1 KiB", tmp_path).points[0].answer.value == found.value
+
+
+def test_answers_may_be_copied_and_taken_apart() -> None:
+    front = el.map(TINY, "simple", "pareto")
+    nothing = answer((Labelled("", problem(TINY, "two-level:glb_bits=4")),), "exhaustive", el.Budget(steps=0), Watch())
+    for found in (front, nothing):
+        plain = asdict(found)
+        assert plain["problem"]["workload"]["name"] == "matmul"
+        assert copy.deepcopy(found) == copy.copy(found) == pickle.loads(pickle.dumps(found)) == found
+        assert hash(copy.deepcopy(found)) == hash(found)
+    assert front.certificate is not None
+    counts = front.certificate.counts
+    assert counts == asdict(front)["certificate"]["counts"] == dict(counts) and str(counts) == str(dict(counts))
+    with pytest.raises(TypeError):
+        front.certificate.counts["evaluated"] = 0  # type: ignore[index]

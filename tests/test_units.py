@@ -14,11 +14,11 @@ import einloom.reading.arithmetic
 import einloom.reading.dimensions
 import einloom.reading.units
 from einloom.dataflows.files import parse_dataflow
-from einloom.errors import SpecError
+from einloom.errors import EinloomWarning, SpecError
 from einloom.machine.files import parse_machine
 from einloom.mapspace.files import parse_mapspace
 from einloom.reading.arithmetic import arithmetic
-from einloom.reading.units import UNIT_NAMES, Quantity, format, measured, parse, suffixes
+from einloom.reading.units import UNIT_NAMES, Quantity, format, measured, mistaken_unit, parse, suffixes
 from einloom.workload.files import parse_workload
 from einloom.zoo.machine_by_name import load_machine
 from einloom.zoo.workload_by_name import load_workload
@@ -269,3 +269,53 @@ def test_units_in_the_other_files() -> None:
     assert load_workload("matmul:bits=2 B,m=2 * 4").tensor("A").bits == 16
     with pytest.raises(SpecError, match="matmul: m: '2 B' is a size"):
         load_workload("matmul:m=2 B")
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity", "meant"),
+    [
+        ("8 Pj", "energy", "pJ"),
+        ("3 MS", "time", "ms"),
+        ("5 mw", "power", "mW"),
+        ("5 Mw", "power", "mW"),
+        ("3 FJ", "energy", "fJ"),
+    ],
+)
+def test_of_units_that_differ_in_case_the_small_one_is_suggested(text: str, quantity: Quantity, meant: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse(text, quantity)
+    assert caught.value.suggestion == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity", "said"),
+    [
+        ("8 PJ", "energy", "'8 PJ' is 8e+15 J; is 'pJ' meant?"),
+        ("2 * 4PJ", "energy", "'2 * 4PJ' is 8e+15 J; is 'pJ' meant?"),
+        ("3 Ms", "time", "'3 Ms' is 3e+06 s; is 'ms' meant?"),
+        ("5 MW", "power", "'5 MW' is 5e+06 W; is 'mW' meant?"),
+        ("8 kJ", "energy", None),
+        ("8 pJ", "energy", None),
+        ("8 MB", "size", None),
+        ("8 PB/s", "throughput", None),
+        ("8 MHz", "rate", None),
+    ],
+)
+def test_huge_units_with_a_small_twin_are_doubted(text: str, quantity: Quantity, said: str | None) -> None:
+    assert mistaken_unit(text, quantity, parse(text, quantity)) == said
+
+
+def test_a_parameter_called_as_a_unit_is_none() -> None:
+    assert mistaken_unit("2 * Ms", "time", 4.0, {"Ms"}) is None
+
+
+@given(st.floats(1e-15, 1e18), st.sampled_from(("energy", "power", "time")))
+def test_no_number_that_is_written_is_doubted(value: float, quantity: Quantity) -> None:
+    text = format(value, quantity)
+    assert parse(text, quantity) == value and mistaken_unit(text, quantity, value) is None
+
+
+def test_a_machine_of_huge_energies_is_warned_of_with_the_place() -> None:
+    text = "schema: machine/1\nname: x\nlevels:\n- {memory: A, read_energy: 8 PJ, write_energy: 8 pJ}\n- {compute: C}\n"
+    with pytest.warns(EinloomWarning, match=r"^m:4:28: '8 PJ' is 8e\+15 J; is 'pJ' meant\? \(at levels\[0\]"):
+        assert parse_machine(text, "m").memories[0].read_energy == 8e15

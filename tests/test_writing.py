@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import pickle
 import resource
 import stat
 import subprocess
@@ -21,6 +22,8 @@ from einloom.api import problem
 from einloom.defects import saved
 from einloom.errors import Defect, SpecError
 from einloom.reading import writing
+from einloom.search.exact.branch_and_bound import Run
+from einloom.search.exact.incumbent import Incumbent
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "einloom"
 NULL, FULL = os.makedev(1, 3), os.makedev(1, 7)
@@ -285,3 +288,45 @@ def test_a_defect_is_told_where_its_problem_cannot_be_written(tmp_path: Path) ->
     defect.problem = asked
     assert saved(defect, tmp_path).saved == str(tmp_path / "einloom-defect")
     assert el.load_workload(str(tmp_path / "einloom-defect" / "workload.yaml")) == asked.workload
+
+
+def test_a_search_that_contradicts_itself_keeps_its_best_mapping(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = ("matmul:m=2,n=2,k=2", "simple")
+    value = el.map(*asked).value
+
+    def wrong(incumbent: Incumbent, bound: float) -> None:
+        incumbent.bound = 2 * value
+
+    monkeypatch.setattr(Incumbent, "prove", wrong)
+    words = f"best mapping found (best-mapping.txt: energy {value:.8g} J, legal by evaluate), please report it"
+    with pytest.raises(Defect, match="is above the value") as caught:
+        el.map(*asked)
+    assert words in str(caught.value) and words in str(pickle.loads(pickle.dumps(caught.value)))
+    kept = tmp_path / "einloom-defect"
+    assert el.evaluate(kept / "workload.yaml", kept / "machine.yaml", kept / "best-mapping.txt").value == value
+
+
+def test_a_search_that_breaks_keeps_the_mapping_that_it_knew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = ("matmul:m=2,n=2,k=2", "simple")
+    known = el.evaluate(*asked, "store DRAM: A B Z\nfor m in 2\nfor n in 2\nfor k in 2\ncompute Z @ MAC")
+
+    def broken(run: Run) -> None:
+        raise AssertionError("a mistake")
+
+    monkeypatch.setattr(Run, "solve", broken)
+    with pytest.raises(Defect, match=f"exact ended with .*a mistake.*energy {known.value:.8g} J, legal by evaluate"):
+        el.map(*asked, start=known)
+    with pytest.raises(Defect, match=r"a mistake; the problem is saved in .*einloom-defect-2, please report it$"):
+        el.map(*asked)
+    assert not (tmp_path / "einloom-defect-2" / "best-mapping.txt").exists()
+
+
+def test_only_a_legal_mapping_is_said_to_be_kept(tmp_path: Path) -> None:
+    defect = Defect("one part says 1 and the other 2")
+    defect.problem, defect.known = problem("matmul:m=2,n=2,k=2", "simple"), "compute Z @ MAC"
+    assert "best" not in str(saved(defect, tmp_path))
+    assert "best-mapping.txt" not in {one.name for one in (tmp_path / "einloom-defect").iterdir()}

@@ -21,7 +21,7 @@ from .cost.breakdown import Cost
 from .cost.evaluate import evaluate as _evaluate
 from .dataclass import dataclass
 from .defects import saved
-from .errors import Defect, EinloomWarning, Ended, IllegalMapping, Infeasible, SpecError, combined, nearest
+from .errors import Defect, EinloomWarning, Ended, IllegalMapping, Infeasible, SpecError, combined, nearest, unknown
 from .machine.checked import checked as checked_machine
 from .machine.levels import Machine
 from .mapping.legality.reason import lines_of
@@ -29,8 +29,8 @@ from .mapping.text import LocatedMapping, begins_mapping, parse_located, parse_m
 from .mapping.tree import Mapping
 from .mapspace.files import check_mapspace, located_limit, read_mapspace, with_splits
 from .mapspace.space import Mapspace, Order, Stores, known_space
-from .problem import Budget, Problem, known_rule, objective
-from .problem.budgets import read_budget
+from .problem import Budget, Objective, Problem, free_of_charge, known_rule, objective
+from .problem.budgets import read_budget, read_seed
 from .problem.selections import machine_selectors, unused_selectors
 from .reading.located import file_text
 from .reporting import reported
@@ -60,12 +60,24 @@ RELAXATIONS = ("integer",)
 SIMULATED_POINTS = 2_000_000
 Known = Mapping | Result | str | Path
 Flows: TypeAlias = "Dataflow | str | Sequence[Dataflow | str]"
+Goal: TypeAlias = Objective | str
+LIMITS = (
+    "max_fused_loops",
+    "mapspace",
+    "dataflow",
+    "full_use",
+    "space",
+    "order",
+    "stores",
+    "max_fused_loops_per_rank_variable",
+)
+"""What `problem` takes besides workload, machine and objective, by its names."""
 
 
 def problem(
     workload: Workload | str | Path,
     machine: Machine | str | Path,
-    goal: str = "energy",
+    goal: Goal = "energy",
     max_fused_loops: int | None = None,
     mapspace: Mapspace | str | Path | None = None,
     dataflow: Flows | None = None,
@@ -76,15 +88,16 @@ def problem(
     max_fused_loops_per_rank_variable: int | None = None,
     *,
     quiet: bool = False,
+    named: bool = True,
 ) -> Problem:
     """The mapping problem; names and files are read. Raises SpecError for whatever does not fit together.
 
-    mapspace: an object or a file; `max_fused_loops` replaces its limit. dataflow: instead, an object, a name or a file,
-    or several, whose limits all hold. full_use: every Einsum uses as many instances of the axes as it can. space: the
-    named space (``ffm``, ``ragged``) that `mapspace` or `dataflow` limits, instead of the one that they name. order: of
-    the Einsums, ``program`` or ``free``, likewise. stores: ``own`` or ``shared``, likewise.
-    max_fused_loops_per_rank_variable: likewise. Warns (EinloomWarning) of selectors that select none of the workload's
-    tensors, unless `quiet`.
+    mapspace: an object or a file; `max_fused_loops` replaces its limit. dataflow: instead, an object, a name or a
+    file, or several, whose limits all hold. full_use: every Einsum uses as many instances of the axes as it can.
+    space: the named space (``ffm``, ``ragged``) that `mapspace` or `dataflow` limits, instead of the one that they
+    name. order: of the Einsums, ``program`` or ``free``, stores, ``own`` or ``shared``,
+    max_fused_loops_per_rank_variable: likewise. Warns (EinloomWarning), unless `quiet`, of selectors that select none
+    of the workload's tensors, and of a goal, if one is `named`, in which every mapping costs nothing.
     """
     machine, mapspace = pathless(machine), pathless(mapspace)
     cascade, hardware = _cascade(workload), _hardware(machine)
@@ -97,12 +110,7 @@ def problem(
 
         if mapspace is not None:
             raise SpecError("a dataflow is a mapspace already; give one of the two")
-        cascade, *others = (choice.workload for choice in flows[0].choices(cascade))
-        if others:
-            raise SpecError(
-                f"{flows[0].name} makes {len(others) + 1} workloads of this one, and one is asked about: "
-                "take what `einloom rewrite` prints"
-            )
+        cascade = _only_choice(flows[0], cascade)
         mapspace = together(flows, cascade, hardware)
     limited = Mapspace() if mapspace is None else mapspace
     limited = read_mapspace(limited, hardware, cascade) if isinstance(limited, str) else limited
@@ -119,14 +127,14 @@ def problem(
     limited = limited if space is None else replace(limited, name=known_space(space))
     asked = Problem(cascade, hardware, limited, objective(goal, hardware))
     if not quiet:
-        _warn(asked, machine, mapspace)
+        _warn(asked, machine, mapspace, named)
     return asked
 
 
 def problems(
     workload: Workload | str | Path,
     machine: Machine | str | Path,
-    goal: str = "energy",
+    goal: Goal = "energy",
     max_fused_loops: int | None = None,
     mapspace: Mapspace | str | Path | None = None,
     dataflow: Flows | None = None,
@@ -152,10 +160,10 @@ def problems(
 
 
 def problem_or_traffic(
-    workload: Workload | str | Path, machine: Machine | str | Path, goal: str | None, **limits: Any
+    workload: Workload | str | Path, machine: Machine | str | Path, goal: Goal | None, **limits: Any
 ) -> Problem:
     """As `problem`; without a goal that of the least traffic of the outermost memory."""
-    asked = problem(workload, machine, goal or "energy", **limits)
+    asked = problem(workload, machine, goal or "energy", named=goal is not None, **limits)
     outer = asked.machine.memories[0].name
     return asked if goal is not None else replace(asked, objective=objective(f"traffic:{outer}", asked.machine))
 
@@ -187,6 +195,17 @@ def _flows(dataflow: Flows | None) -> tuple[Dataflow, ...]:
     return tuple(named(flow) if isinstance(flow, str) else flow for flow in several)
 
 
+def _only_choice(flow: Dataflow, cascade: Workload) -> Workload:
+    """The one workload that a dataflow makes of this one. Raises SpecError where it makes several."""
+    found, *others = (choice.workload for choice in flow.choices(cascade))
+    if others:
+        raise SpecError(
+            f"{flow.name} makes {len(others) + 1} workloads of this one, and one is asked about: take what "
+            "`einloom rewrite` prints"
+        )
+    return found
+
+
 def _listed(what: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     """What is given of these classes: one, or several of them. Raises SpecError for anything else."""
     several = (given,) if isinstance(given, kinds) or not isinstance(given, Iterable) else tuple(given)
@@ -198,9 +217,13 @@ def _listed(what: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     return several
 
 
-def _warn(asked: Problem, machine: Machine | str | Path, mapspace: Mapspace | str | Path | None) -> None:
+def _warn(
+    asked: Problem, machine: Machine | str | Path, mapspace: Mapspace | str | Path | None, named: bool = True
+) -> None:
     """Warn of what the problem says to no effect; with a place where machine and mapspace came from files."""
     space = asked.mapspace
+    if named and (free := free_of_charge(asked.objective, asked.machine)):
+        warnings.warn(free, EinloomWarning, stacklevel=_outside())
     for unused in unused_selectors(asked.workload, asked.machine, space.limits, space.name):
         view = None
         if unused.key is not None and isinstance(machine, str):
@@ -239,7 +262,7 @@ def check_names(workload: Workload, machine: Machine, origin: str | None = None)
 def map(
     workload: Workload | str | Path,
     machine: Machine | str | Path,
-    objective: str = "energy",
+    objective: Goal = "energy",
     *,
     max_fused_loops: int | None = None,
     mapspace: Mapspace | str | Path | None = None,
@@ -264,23 +287,23 @@ def map(
     >>> el.map("matmul:m=4,n=4,k=4", "simple", max_fused_loops=1).certificate.gap
     0.0
 
-    objective: ``energy``, ``latency``, ``edp``, ``energy^A*latency^B``, ``traffic:MEMORY`` or ``pareto``. mapspace:
-    limits of the space, an object or a file. dataflow: those of a published dataflow, an object, a name or a file
-    (docs/dataflows.md), or of several together. full_use: every Einsum uses as many instances of the axes as it can, as
-    if the machine said ``use: full`` of all of them. space: ``ffm``, or ``ragged`` with uneven tiles
-    (docs/mapspace.md), instead of the one that mapspace or dataflow name. order: ``program``, or ``free``: in any order
-    of the Einsums that their data allows. stores: ``own``, or ``shared``: one store may serve several Einsums that read
-    its tensor. max_fused_loops_per_rank_variable: how often fused loops may cut one rank. method: an object or a
-    name, with its options (docs/how-to/my-optimizer.md). seconds, steps, memory: a budget of wall time, of evaluated
-    points, of bytes that the process may hold (or a size such as ``"2 GiB"``); what is found by then comes back with a
-    bound. watch: hears what the search learns, and may end it (docs/answers.md); so does Ctrl-C in the main thread.
-    start: known mappings, as objects, results, texts or files; methods that can, such as ``exact``, look only
-    below the best of them (docs/exact.md). relax: ``integer`` adds a lower bound over mappings with any
-    integer tiles to the certificate (docs/model/integer-tiles.md).
+    objective: ``energy``, ``latency``, ``edp``, ``energy^A*latency^B``, ``traffic:MEMORY`` or ``pareto``, or the
+    `objective` of a result. mapspace: limits of the space, an object or a file. dataflow: those of a published
+    dataflow, an object, a name or a file (docs/dataflows.md), or of several together. full_use: every Einsum uses as
+    many instances of the axes as it can, as if the machine said ``use: full`` of all of them. space: ``ffm``, or
+    ``ragged`` with uneven tiles (docs/mapspace.md), instead of the one that mapspace or dataflow name. order:
+    ``program``, or ``free``: in any order of the Einsums that their data allows. stores: ``own``, or ``shared``: one
+    store may serve several Einsums that read its tensor. max_fused_loops_per_rank_variable: how often fused loops may
+    cut one rank. method: an object or a name, with its options (docs/how-to/my-optimizer.md). seconds, steps, memory: a
+    budget of wall time, of evaluated points, of bytes that the process may hold (or a size such as ``"2 GiB"``); what
+    is found by then comes back with a bound. watch: hears what the search learns, and may end it (docs/answers.md); so
+    does Ctrl-C in the main thread. start: known mappings, as objects, results, texts or files; methods that can, such
+    as ``exact``, look only below the best of them (docs/exact.md). relax: ``integer`` adds a lower bound over mappings
+    with any integer tiles to the certificate (docs/model/integer-tiles.md).
 
     Raises SpecError, Infeasible, BudgetExhausted; BrokenMethod, if a method of another package is wrong about its
     answer; and Defect, if einloom contradicts itself: every answer is checked once more, and the problem is then saved
-    in the working directory so that it can be reported.
+    in the working directory, with the best mapping that was known, so that it can be reported.
     """
     again = max_fused_loops_per_rank_variable
     limits = (max_fused_loops, mapspace, dataflow, full_use, space, order, stores, again)
@@ -298,7 +321,7 @@ def sweep_capacities(
     memory: str,
     capacities: str | Sequence[int | str],
     folder: str | Path,
-    objective: str | None = None,
+    objective: Goal | None = None,
     *,
     fused: bool = True,
     method: str = "exact",
@@ -320,6 +343,10 @@ def sweep_capacities(
         raise SpecError(f"a memory is named by a text and a folder too, not {memory!r:.80} and {folder!r:.80}")
     if fused not in (True, False) or not isinstance(jobs, int) or jobs < 1:
         raise SpecError(f"fused is True or False, and jobs a number of processes, not {fused!r:.80} and {jobs!r:.80}")
+    for name in limits:
+        if name not in LIMITS:
+            own = ("objective", "fused", "method", "seconds", "jobs", *LIMITS)
+            raise unknown("keyword of sweep_capacities", name, own)
     chosen(method)
     asked = problem_or_traffic(workload, machine, objective, **limits)
     seconds = read_budget(seconds).seconds
@@ -453,7 +480,7 @@ def evaluate(
     workload: Workload | str | Path | Result,
     machine: Machine | str | Path | None = None,
     mapping: Mapping | str | Path | None = None,
-    objective: str | None = None,
+    objective: Goal | None = None,
     latency_rule: str | None = None,
 ) -> Result:
     """The cost of a given mapping (an object, its text, or a file), or of the mapping in a result or result file.
@@ -477,7 +504,7 @@ def given(
     workload: Workload | str | Path | Result,
     machine: Machine | str | Path | None = None,
     mapping: object = None,
-    goal: str | None = None,
+    goal: Goal | None = None,
 ) -> tuple[Problem, LocatedMapping]:
     """The problem and the mapping that three arguments, or a single result, speak of. goal: replaces a result's."""
     workload, mapping = pathless(workload), pathless(mapping)
@@ -492,7 +519,7 @@ def given(
         return asked, LocatedMapping(result.mapping, workload if isinstance(workload, str) else None)
     if isinstance(workload, Result):
         raise SpecError("a result brings its own machine and mapping")
-    asked = problem(workload, machine, goal or "energy")
+    asked = problem(workload, machine, goal or "energy", named=goal is not None)
     if isinstance(mapping, Mapping):
         return asked, LocatedMapping(mapping)
     if not isinstance(mapping, str):
@@ -564,6 +591,7 @@ def simulate(
     """
     from .oracle.simulate import simulate as execute
 
+    seed = read_seed(seed)
     asked, located = given(workload, machine, mapping)
     tree = located.mapping
     cascade = asked.workload
@@ -640,6 +668,7 @@ def run(
     """
     from .codegen.run import run as execute
 
+    seed = read_seed(seed)
     asked, located = given(workload, machine, mapping)
     tree = located.mapping
     cost = _priced(asked, located)
@@ -672,7 +701,7 @@ def checks(result: Result | str | Path, quick: bool = False, budget: Budget | No
 def explain(
     workload: Workload | str | Path | Result | Unmapped,
     machine: Machine | str | Path | None = None,
-    objective: str = "energy",
+    objective: Goal = "energy",
     *,
     max_fused_loops: int | None = None,
     mapspace: Mapspace | str | Path | None = None,

@@ -205,18 +205,23 @@ class Defect(EinloomError):
     """Two parts of einloom contradict each other, which nobody who uses it can mend.
 
     difference: what one part says and what the other does. mapping: the text of the mapping that they differ about, if
-    there is one. saved: the folder with the problem, ready to be reported, if it was written. problem: the `Problem`
-    that was asked, where that is known.
+    there is one. saved: the folder with the problem, ready to be reported, if it was written. kept: what the best
+    mapping that was known is worth, if it is in that folder too. problem: the `Problem` that was asked, where that is
+    known. known: the text of the best mapping that was known, likewise.
     """
 
-    def __init__(self, difference: str, mapping: str | None = None, saved: str | None = None) -> None:
-        self.difference, self.mapping, self.saved = difference, mapping, saved
+    def __init__(
+        self, difference: str, mapping: str | None = None, saved: str | None = None, kept: str | None = None
+    ) -> None:
+        self.difference, self.mapping, self.saved, self.kept = difference, mapping, saved, kept
         self.problem: object = None
-        where = f"; the problem is saved in {saved}, please report it" if saved else ""
+        self.known: str | None = None
+        best = f" with the best mapping found ({kept}, legal by evaluate)" if kept else ""
+        where = f"; the problem is saved in {saved}{best}, please report it" if saved else ""
         super().__init__(f"this is a defect of einloom: {difference}{where}")
 
     def __reduce__(self) -> tuple[object, ...]:  # without its problem
-        return (Defect, (self.difference, self.mapping, self.saved))
+        return (Defect, (self.difference, self.mapping, self.saved, self.kept))
 
 
 class BrokenMethod(EinloomError):

@@ -171,6 +171,7 @@ UNIT = "- compute: C\n"
         (HEAD + MEMORY + "- {compute: C, operands: [0]}\n", "m.yaml:5:27:", "at least 1"),
         (HEAD + "- {memory: A, compute: B}\n", "m.yaml:4:3:", "has 2 of them"),
         (HEAD + "- {memory: 'a b'}\n" + UNIT, "m.yaml:4:12:", "is no name"),
+        (HEAD + f"- {{memory: {'a' * 128}}}\n" + UNIT, "m.yaml:4:12:", "it has 128 characters of at most 100"),
         (HEAD + "- 3\n" + UNIT, "m.yaml:4:3:", "expected a mapping"),
         ("schema: machine/1\nname: x\nlevels: 3\n", "m.yaml:3:9:", "expected a list"),
         ("schema: machine/1\nname: x\n", "m.yaml:1:1:", "key 'levels' is missing"),

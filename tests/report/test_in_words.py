@@ -12,6 +12,7 @@ from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget
 from einloom.report.page import page
 from einloom.report.text import results as text
+from einloom.report.text.table import columns
 from einloom.result.unmapped import Unmapped, parse_answer
 from einloom.search.answer import answer
 from einloom.search.method import Recorder
@@ -70,3 +71,21 @@ def test_what_a_space_is_called_and_the_order_of_stores_are_said() -> None:
     assert "different mapspaces: ffm 'row stationary' (rs); ffm (plain)" in " ".join(str(compared).split())
     assert [one["mapspace_name"] for one in compared.to_data()["results"]] == ["row stationary", None]
     assert ",row stationary," in compared.to_csv()
+
+
+def test_the_bound_of_a_front_that_is_cut_off_is_one_of_the_least_edp() -> None:
+    asked = problem("matmul:m=4,n=4,k=4", "simple", "pareto")
+    found = answer((Labelled("", asked),), "exact", Budget(steps=1), Recorder())
+    assert isinstance(found, el.Result) and found.ended is not None
+    said = " ".join(text.summary(found).split())
+    assert "proof bounded: no mapping has an EDP below" in said and "no more is proven of the front" in said
+    assert "no more is proven of the front" not in text.summary(el.map("matmul:m=4,n=4,k=4", "simple", "pareto"))
+
+
+def test_long_names_that_end_differently_stay_apart_in_tables() -> None:
+    one, two, other = "e" * 119 + "1", "e" * 119 + "2", "o" * 120
+    lines = columns("t", ("name", "x"), [(one, "3"), (two, "4")]).splitlines()
+    assert [line.split()[0][-4:] for line in lines[3:]] == ["eee1", "eee2"] and "..." in lines[3]
+    assert all(len(line) <= 100 for line in lines)
+    lines = columns("t", ("name", "x"), [(one, "3"), (other, "4")]).splitlines()
+    assert [line.split()[0][-4:] for line in lines[3:]] == ["e...", "o..."]

@@ -44,7 +44,7 @@ def setting_of(attempt: Attempt) -> Setting:
     [("eyeriss", True), ("tpu-v4i", False), ("nvdla", False), ("tileflow-fused", False), ("tileflow-cloud", False)],
 )
 def test_only_there_a_dive_puts_charges_off(machine: str, beside: bool) -> None:
-    attempt = attempt_of(problem("matmul:m=8,n=8,k=8", machine, "energy"))
+    attempt = attempt_of(problem("matmul:m=8,n=8,k=8", machine, "energy", quiet=True))
     assert attempt.side_by_side is beside
     assert attempt.hurried(sliding=False).options.rules.deferral is beside
     assert attempt.hurried().options.rules.deferral

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -159,3 +161,23 @@ def test_an_index_leads_nowhere_else(tmp_path: Path) -> None:
             read_sweep(tmp_path / "i.json")
     code, output = run("figure", "ski-slope", tmp_path / "none.json", "-o", tmp_path / "f.pdf")
     assert code == 2 and "none.json" in output
+
+
+def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
+    """Every process of the sweep imports the script, which would begin the sweep once more."""
+    call = "el.sweep_capacities('matmul:m=4,n=4,k=4', 'simple', 'GLB', '512 bit, 1 KiB', 'swept', jobs=2)"
+    script = tmp_path / "script.py"
+    script.write_text(f"import einloom as el\nprint(len({call}.points))\n", encoding="utf-8")
+    ended = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == 1 and ended.stdout == ""
+    last = ended.stderr.strip().splitlines()[-1]
+    assert last.startswith("einloom.errors.EinloomError: a process of the sweep ended before its work was done")
+    assert last.endswith("so put what it does below if __name__ == '__main__':")
+    guarded = f"import einloom as el\nif __name__ == '__main__':\n    print(len({call}.points))\n"
+    script.write_text(guarded, encoding="utf-8")
+    ended = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, "2\n"), ended.stderr

@@ -88,6 +88,10 @@ def test_numpy_form() -> None:
         ("Z[m] = max[q] A[m,p]", "must name the rank variables that the output lacks: p"),
         ("weight[m] = A[m]", "may not be called 'weight'"),
         ("mk,kn->mx", "x is in no operand"),
+        (
+            f"{'Z' * 128}[m] = A[m]",
+            "'ZZZZZZZZZZZZZZZZZZZZ'... is no name for an Einsum: it has 128 characters of at most 100",
+        ),
         ("Z[m] = A[m]" + " * A[m]" * 2000, "at most 5000 characters"),
         ("Z[m] = __import__('os').system('x')", "unexpected"),
     ],

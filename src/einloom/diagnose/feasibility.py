@@ -18,7 +18,7 @@ from ..errors import BudgetExhausted, Ended, Infeasible, SpecError
 from ..machine.levels import ComputeUnit, Level, Memory, Toll
 from ..mapping.tree import Mapping
 from ..mapspace.registry import space_for
-from ..problem import Budget, Guarantee, Objective, Problem
+from ..problem import MOMENT, Budget, Guarantee, Objective, Problem
 from ..result import Result
 from ..search.exact import Exact, ExactOptions
 from ..search.exact.attempt import Attempt
@@ -140,7 +140,7 @@ class Asker:
                 _listable(problem, MAX_SPREADS_SOLVED)
             try:
                 search = Exact(ExactOptions(start=fitting(problem, starts)))
-                found = search.search(problem, Budget(seconds=self._rest()), StopsOnly(self.watch))
+                found = search.search(problem, self._budget(), StopsOnly(self.watch))
             except Infeasible as error:
                 note("infeasible", error.witness)
                 return error
@@ -186,6 +186,11 @@ class Asker:
     def _rest(self) -> float | None:
         return None if self._end is None else self._end - time.monotonic()
 
+    def _budget(self, steps: int | None = None) -> Budget:
+        """What is left for one search: a moment in any case."""
+        rest = self._rest()
+        return Budget(None if rest is None else max(rest, MOMENT), steps)
+
     # -- any mapping at all -------------------------------------------------------------------------------------------
 
     def _any(self, problem: Problem) -> Mapping | Infeasible:
@@ -205,7 +210,7 @@ class Asker:
         _listable(problem, MAX_SPREADS)
         method = Exact(ExactOptions(limit=_operations(problem)))
         try:
-            budget = Budget(seconds=self._rest(), steps=MAX_STEPS)
+            budget = self._budget(MAX_STEPS)
             return method.search(problem, budget, StopsOnly(self.watch)).mapping
         except Infeasible as error:
             return error

@@ -39,8 +39,10 @@ READ = "read"
 
 def level_name(text: str) -> str:
     """The text, if levels and axes may be called that; SpecError if not."""
-    if not all(part.isidentifier() for part in text.split("-")) or len(text) > MAX_NAME:
+    if not all(part.isidentifier() for part in text.split("-")):
         raise SpecError(f"{text[:MAX_NAME]!r} is no name: use letters, digits, underscores and dashes, no digit first")
+    if len(text) > MAX_NAME:
+        raise SpecError(f"{text[:20]!r}... is no name: it has {len(text)} characters of at most {MAX_NAME}")
     return text
 
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from enum import Enum
-from types import MappingProxyType
-from typing import Literal, cast, get_args
+from math import inf
+from numbers import Integral, Real
+from typing import Any, Literal, cast, get_args
 
 from ..cost.breakdown import Cost
 from ..dataclass import dataclass
@@ -15,6 +16,7 @@ from ..errors import Ended, SpecError, nearest
 from ..machine.levels import Machine
 from ..mapspace.space import Mapspace
 from ..workload.einsum import Workload
+from .counts import Counts
 from .selections import unused_selectors
 
 MODEL_VERSION = "1"
@@ -56,23 +58,23 @@ class Objective:
     @property
     def unit(self) -> str:
         if self.name == "product":
-            return " ".join(u if p == 1 else f"{u}^{p:g}" for u, p in zip("Js", self.powers, strict=True))
+            return " ".join(u if p == 1 else f"{u}^{p:.8g}" for u, p in zip("Js", self.powers, strict=True))
         return {"energy": "J", "latency": "s", "edp": "J s", "pareto": "J s", "traffic": "bit"}[self.name]
 
     def __str__(self) -> str:
         if self.name == "product":
             names = zip(("energy", "latency"), self.powers, strict=True)
-            return "*".join(n if p == 1 else f"{n}^{p:g}" for n, p in names)
+            return "*".join(n if p == 1 else f"{n}^{p:.8g}" for n, p in names)
         return f"traffic:{self.memory}" if self.name == "traffic" else self.name
 
 
-def objective(text: str, machine: Machine) -> Objective:
-    """Read an objective's name.
+def objective(given: str | Objective, machine: Machine) -> Objective:
+    """The objective of this name, or one like that of a result, for this machine.
 
     Raises SpecError with a suggestion for an unknown objective or memory, and for one that needs time on a machine of
     which nothing has a throughput.
     """
-    found = _objective(text, machine)
+    found = _objective(str(given) if isinstance(given, Objective) else given, machine)
     refuse_timeless(found, machine)
     return found
 
@@ -85,6 +87,20 @@ def refuse_timeless(asked: Objective, machine: Machine) -> None:
             "memory or a compute unit one",
             suggestion="energy",
         )
+
+
+def free_of_charge(asked: Objective, machine: Machine) -> str | None:
+    """A sentence for an objective with energy on a machine of which nothing has an energy or leaks; None for others."""
+    keys = ("read_energy", "write_energy", "energy", "leakage")
+    if asked.name in ("latency", "traffic"):
+        return None
+    if any(getattr(component, key, 0) for component in machine.components for key in keys):
+        return None
+    other = "latency" if keeps_time(machine) else f"traffic:{machine.memories[0].name}"
+    return (
+        f"objective {str(asked)!r}: nothing of {machine.name} has an energy, so every mapping costs 0 J; give a memory "
+        f"a read_energy and a write_energy, or a compute unit an energy; or ask for {other}"
+    )
 
 
 def keeps_time(machine: Machine) -> bool:
@@ -164,16 +180,31 @@ class Problem:
 
 
 MOMENT = 1e-3  # seconds that a search has at least
+_LIMITS: tuple[tuple[str, type, str], ...] = (
+    ("seconds", Real, "a number of at least 0"),
+    ("steps", Integral, "a whole number of points"),
+    ("memory", Integral, "a whole number of bytes"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """When a search stops by itself: after `seconds` of wall time, after `steps` evaluated points, or when the process
-    holds more than `memory` bytes; None means no limit. Only steps give the same answer twice."""
+    holds more than `memory` bytes; None means no limit. Only steps give the same answer twice. Raises SpecError for
+    what is no such number."""
 
     seconds: float | None = None
     steps: int | None = None
     memory: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind, what in _LIMITS:
+            value: Any = getattr(self, name)
+            if value is None:
+                continue
+            fits = isinstance(value, kind) and not isinstance(value, bool)
+            if not fits or not 0 <= value < inf:
+                raise SpecError(f"a budget's {name}: {what} or None, not {value!r:.80}")
 
     def after(self, seconds: float) -> Budget:
         """What is left for a search when so many seconds are spent: a moment in any case, to draw something."""
@@ -238,7 +269,7 @@ class Certificate:
         return 0.0 if self.value == 0 else max(0.0, (self.value - bound) / self.value)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", MappingProxyType(dict(self.counts)))
+        object.__setattr__(self, "counts", Counts(self.counts))
 
     def __hash__(self) -> int:
         return hash((self.guarantee, self.value, self.bound, self.mapspace))

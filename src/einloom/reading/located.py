@@ -10,14 +10,15 @@ import math
 import operator
 import os
 import stat
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..errors import ConsequentError, SpecError, SpecErrors, combined, nearest, unknown
+from ..errors import ConsequentError, EinloomWarning, SpecError, SpecErrors, combined, nearest, unknown
 from .arithmetic import Named
 from .jsonplaces import JsonPlaces
-from .units import Quantity, parse
+from .units import Quantity, mistaken_unit, parse
 from .yamltree import MAX_FILE_BYTES, Node, Scalar, parse_yaml
 
 MAX_TEXT = 10_000
@@ -244,6 +245,8 @@ class Located:
             if isinstance(value, str):
                 self.text()
             number = parse(value, quantity, names)
+        if isinstance(value, str) and (doubt := mistaken_unit(value, quantity, number, names or ())):
+            warnings.warn(str(self.error(doubt)), EinloomWarning, stacklevel=2)
         if (isinstance(number, int) and abs(number) > most) or not math.isfinite(number):
             raise self.error(f"{self._shown} is too large")
         if minimum is not None and number < minimum:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from numbers import Integral, Real
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from ..errors import SpecError, nearest, unknown
 
@@ -19,7 +21,12 @@ if TYPE_CHECKING:
 WRONG = (ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, RuntimeError, SyntaxError)
 MISTAKES = (*WRONG, TypeError, ValueError)
 _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-
+_NUMBERS: dict[object, tuple[type, str]] = {
+    bool: (bool, "yes or no"),
+    int: (Integral, "an integer"),
+    float: (Real, "a number"),
+}
+"""Types of options that are checked: what a value must be, and that in words."""
 
 _OFFERED: dict[tuple[str, str], Any] = {}
 """(group, name) -> what this session offers itself."""
@@ -79,7 +86,8 @@ def _points(group: str) -> dict[str, EntryPoint]:
 
 
 def built(what: str, name: str, maker: Callable[..., Any], options: Mapping[str, object]) -> Any:
-    """What `maker` makes of these options, whose texts are read as the types of its keyword arguments.
+    """What `maker` makes of these options: texts are read as the types of its keyword arguments, other values have
+    them.
 
     what: a method, an importer. Raises SpecError for an option that it does not have or that cannot have the value.
     """
@@ -101,14 +109,27 @@ def built(what: str, name: str, maker: Callable[..., Any], options: Mapping[str,
 
 
 def _value(what: str, key: str, value: object, wanted: object) -> object:
-    """An option's value; a text is read as the type that is wanted."""
-    if not isinstance(value, str) or wanted is str:
-        return value
-    wanted = next((kind for kind in get_args(wanted) if kind is not type(None)), wanted)  # of int | None, int
+    """An option's value, which has the type that is wanted; a text is read as that type."""
+    kinds = get_args(wanted) if get_origin(wanted) in (Union, UnionType) else (wanted,)
+    if not isinstance(value, str):
+        if all(kind in _NUMBERS for kind in kinds if kind is not type(None)) and not any(_is(value, k) for k in kinds):
+            raise _unlike(what, key, value, kinds[0])
+        return int(value) if type(value) is not bool and isinstance(value, Integral) else value  # not NumPy's
+    kind = next((one for one in kinds if one is not type(None)), wanted)  # of int | None, int
     try:
-        if wanted is bool:
+        if kind is bool:
             return _WORDS[value.lower()]
-        return wanted(value) if wanted in (int, float) else value
+        return kind(value) if kind in (int, float) else value
     except (KeyError, ValueError):
-        kind = {bool: "yes or no", int: "an integer", float: "a number"}[wanted]  # type: ignore[index]
-        raise SpecError(f"{what}, option {key}: {value!r:.80} is not {kind}") from None
+        raise _unlike(what, key, value, kind) from None
+
+
+def _is(value: object, kind: object) -> bool:
+    """True if the value has the type of an option, where that is a number, yes or no, or nothing."""
+    if isinstance(value, bool):
+        return kind is bool
+    return value is None if kind is type(None) else isinstance(value, _NUMBERS[kind][0])
+
+
+def _unlike(what: str, key: str, value: object, kind: object) -> SpecError:
+    return SpecError(f"{what}, option {key}: {value!r:.80} is not {_NUMBERS[kind][1]}")

@@ -7,7 +7,7 @@ or operations per second. Suffixes exist only in files and in print. 1 kB is 100
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from keyword import iskeyword
@@ -91,6 +91,7 @@ _WRITTEN = re.compile(
     r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(?![eE][+-]?\d+\s*\Z)"
     rf"({_LETTER}(?:{_LETTER}|[0-9/])*)\s*\Z"
 )
+_WORD = re.compile(rf"(?<![A-Za-z_.]){_LETTER}\w*")
 _NUMBER_AND_UNIT = re.compile(rf"(?<![\w.])((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(\s*)({_LETTER}\w*)")
 
 
@@ -207,15 +208,32 @@ def _spelled(text: str) -> str:
 
 
 def _suggested_unit(unit: str, quantity: Quantity) -> str | None:
-    """A unit that differs only in spelling: KB may mean kB or KiB, Gb/s means Gbit/s, PJ means pJ."""
+    """A unit that differs only in spelling: KB may mean kB or KiB, Gb/s means Gbit/s, Pj means pJ."""
     known = _KINDS[quantity].units
     binary = re.sub(r"^([KMGTP])B", r"\1iB", unit)
     bits = re.sub(r"b(?=$|/|ps$)", "bit", unit.replace("bps", "b/s"))
     for candidate in (bits, binary):
         if candidate in known:
             return candidate
-    same = sorted((name for name in known if name.lower() == unit.lower()), key=lambda name: name[0] != unit[0])
+    same = sorted((name for name in known if name.lower() == unit.lower()), key=lambda name: name[0].isupper())
     return same[0] if same else nearest(unit, known)
+
+
+def mistaken_unit(text: str, quantity: Quantity, value: float, names: Collection[str] = ()) -> str | None:
+    """A sentence for a text whose unit is huge where the same letters, the first one small, are a tiny one.
+
+    >>> mistaken_unit("8 PJ", "energy", 8e15)
+    "'8 PJ' is 8e+15 J; is 'pJ' meant?"
+
+    No part of a machine has an energy, a power or a time of such a unit. names: of parameters, which are no units. None
+    for other texts and quantities.
+    """
+    known = _KINDS[quantity].units
+    for unit in _WORD.findall(text):
+        small = unit[0].lower() + unit[1:]
+        if small != unit and unit in known and small in known and unit not in names:
+            return f"{text.strip()!r:.80} is {value:g} {_KINDS[quantity].printed}; is {small!r} meant?"
+    return None
 
 
 def unit_names(quantity: Quantity) -> tuple[str, ...]:
@@ -239,11 +257,12 @@ def format(value: int | float, quantity: Quantity, digits: int | None = None) ->
     if quantity == "count" or number == 0:
         unit = _KINDS[quantity].printed
         return f"{_plain(number, digits)} {unit}" if unit else _plain(number, digits)
-    unit, scaled = _best(number, quantity)
+    unit, scaled = _best(number, quantity, digits is None)
     return f"{_plain(scaled, digits)} {unit}"
 
 
-def _best(number: Decimal, quantity: Quantity) -> tuple[str, Decimal]:
+def _best(number: Decimal, quantity: Quantity, exactly: bool) -> tuple[str, Decimal]:
+    """Unit and number; exactly: without units that `mistaken_unit` doubts, as files are written and read."""
     if quantity == "area":
         power, unit = (0, "m2") if abs(number) >= Decimal("0.1") else (6, "mm2")
         return ("um2", number.scaleb(12)) if abs(number) < Decimal("1e-9") else (unit, number.scaleb(power))
@@ -254,7 +273,8 @@ def _best(number: Decimal, quantity: Quantity) -> tuple[str, Decimal]:
         base, number = "B", number / 8
     prefixes = {0: "", **{power: prefix for prefix, power in _LARGE.items()}}
     if quantity in ("energy", "time", "power"):
-        prefixes.update({power: prefix for prefix, power in _SMALL.items() if prefix.isascii()})
+        large = {power: prefix for power, prefix in prefixes.items() if not exactly or prefix.lower() not in _SMALL}
+        prefixes = {**large, **{power: prefix for prefix, power in _SMALL.items() if prefix.isascii()}}
     fitting = [power for power in sorted(prefixes) if abs(number) >= Decimal(10) ** power]
     power = fitting[-1] if fitting else min(prefixes)
     return prefixes[power] + base + per, number.scaleb(-power)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from ..dataclass import dataclass
 from ..errors import BudgetExhausted, Ended, Infeasible
 from ..problem import Problem
+from ..problem.counts import Counts
 from ..reading.fields import STATED, read_record
 from ..reading.keys import TEXT, Choice, Key, Record, Table
 from ..reading.located import Located, file_text, from_data
@@ -41,7 +41,7 @@ class Unmapped(Answered):
     method: str
     seconds: float = 0.0
     bound: float | None = None
-    counts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    counts: Mapping[str, int] = Counts({})
     trace: tuple[TracePoint, ...] = ()
     provenance: Provenance = field(default=Provenance("", "", 0, 0))
     recorded_digest: str | None = field(default=None, compare=False)
@@ -66,7 +66,7 @@ class Unmapped(Answered):
             method,
             seconds,
             None if isinstance(why, Infeasible) else max(lower or 0.0, why.bound),
-            MappingProxyType(dict(counts)),
+            Counts(counts),
             tuple(trace),
             Provenance.of(problem.workload, problem.machine),
             ended=why.ended if isinstance(why, BudgetExhausted) else None,
@@ -76,9 +76,6 @@ class Unmapped(Answered):
         """One line: what has no mapping onto what, and how sure that is."""
         bound = "" if not self.bound else f", {self.problem.objective} above {self.bound:.8g}"
         return f"<Unmapped: {self.workload.name} on {self.machine.name}, {self.status}{bound}>"
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "counts": dict(self.counts)}  # a view of a table cannot go to another process
 
     def to_data(self) -> dict[str, Any]:
         data: dict[str, Any] = {
@@ -143,7 +140,7 @@ def _unmapped(view: Located, data: dict[str, Any]) -> Unmapped:
         found["method"],
         found["seconds"],
         found.get("bound"),
-        dict(found["counts"]),
+        Counts(dict(found["counts"])),
         found["trace"],
         provenance_of(found),
         found["digest"],

@@ -45,7 +45,9 @@ def so_far(asked: Problem, recorder: Recorder, method: str, ended: Ended) -> Res
         said = recorder.mapped_value
         cost = priced(asked, recorder.best_mapping, float("inf") if said is None else said, or_less=True)
         value, space = asked.objective.value(cost), asked.mapspace.describe()
-        certificate = certified(Certificate(Guarantee.BOUNDED, value, bound, space, recorder.counts))
+        certificate = certified(
+            Certificate(Guarantee.BOUNDED, value, bound, space, recorder.counts), asked, recorder.best_mapping
+        )
     plain = Result.of(asked, recorder.best_mapping, cost, certificate=certificate, method=method, trace=recorder.trace)
     return replace(plain, seconds=recorder.seconds, ended=ended)
 

@@ -6,13 +6,14 @@ Comes in: what a method believes that it has found. Goes out: the price by `eval
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from math import isclose, isfinite
 
 from ..cost.breakdown import Cost
 from ..cost.evaluate import evaluate
+from ..dataclass import dataclass
 from ..errors import Defect, IllegalMapping
 from ..mapping.text import print_mapping
 from ..mapping.tree import Mapping
@@ -57,27 +58,51 @@ def priced(problem: Problem, mapping: Mapping, said: float, or_less: bool = Fals
     return cost
 
 
-def certified(certificate: Certificate) -> Certificate:
-    """The certificate, its bound no higher than its value. Raises Defect if the bound is not one, or if it is said to
-    be the optimum and is not."""
+def certified(certificate: Certificate, problem: Problem, mapping: Mapping) -> Certificate:
+    """The certificate of this mapping, its bound no higher than its value.
+
+    Raises Defect, which keeps the mapping, if the bound is not one, or if it is said to be the optimum and is not.
+    """
     value, bound = certificate.value, certificate.bound
     if not isfinite(bound) or bound > value * (1 + ABOVE):
-        raise Defect(f"the proven bound {bound!r} is above the value {value!r}")
+        raise _kept(Defect(f"the proven bound {bound!r} is above the value {value!r}"), problem, mapping)
     if certificate.guarantee is Guarantee.OPTIMAL and not isclose(value, bound, rel_tol=ABOVE):
-        raise Defect(f"{value!r} is said to be optimal, but what is proven is {bound!r}")
+        wrong = Defect(f"{value!r} is said to be optimal, but what is proven is {bound!r}")
+        raise _kept(wrong, problem, mapping)
     return replace(certificate, bound=min(bound, value))
 
 
+def _kept(defect: Defect, problem: Problem, mapping: Mapping | None) -> Defect:
+    """The defect, which keeps a mapping that is known, if it keeps none yet."""
+    if defect.known is None and mapping is not None:
+        defect.known = print_mapping(mapping, problem.workload)
+    return defect
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclass
+class BestKnown:
+    """Tells the best mapping that a search knows, once it has said how."""
+
+    best: Callable[[], Mapping | None] = _nothing
+
+
 @contextmanager
-def sound(method: str, problem: Problem) -> Iterator[None]:
-    """Whatever goes wrong inside in ways that only a mistake in einloom explains leaves as a Defect of the problem."""
+def sound(method: str, problem: Problem) -> Iterator[BestKnown]:
+    """Whatever goes wrong inside in ways that only a mistake in einloom explains leaves as a Defect of the problem,
+    which keeps the best mapping that the search knew."""
+    known = BestKnown()
     try:
-        yield
+        yield known
     except Defect as defect:
         defect.problem = defect.problem or problem
+        _kept(defect, problem, known.best())
         raise
     except MISTAKES as error:
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         found = Defect(f"{method} ended with {said}")
         found.problem = problem
-        raise found from error
+        raise _kept(found, problem, known.best()) from error

@@ -126,4 +126,4 @@ def _checked(asked: Method, found: Result) -> Result:
         priced(problem, point.mapping, point.energy * point.latency)
     if _STRENGTH.index(said.guarantee) > _STRENGTH.index(asked.guarantee):
         raise Defect(f"it promises {asked.guarantee.value!r}, and its certificate claims {said.guarantee.value!r}")
-    return replace(found, cost=cost, certificate=certified(said))
+    return replace(found, cost=cost, certificate=certified(said, problem, found.mapping))

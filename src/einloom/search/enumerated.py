@@ -33,7 +33,8 @@ class Enumerated:
                 priced(problem, point.mapping, point.energy * point.latency)
             guarantee, bound = (Guarantee.OPTIMAL, found.value) if found.complete else (Guarantee.BOUNDED, 0.0)
             counts = {"trees": found.trees, "legal": found.legal}
-            certificate = certified(Certificate(guarantee, found.value, bound, problem.mapspace.describe(), counts))
+            claim = Certificate(guarantee, found.value, bound, problem.mapspace.describe(), counts)
+            certificate = certified(claim, problem, found.mapping)
             trace = trace_of(watch)
             seconds = time.monotonic() - start
             result = Result.of(

@@ -42,6 +42,7 @@ RESERVED = frozenset((*KEYWORDS, "default", "value"))
 """Words that no tensor may be called, because selectors and files give them a meaning."""
 
 REDUCTIONS: tuple[Reduction, ...] = get_args(Reduction)
+MAX_NAME = 100
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[\[\](),=*+-])")
 _NUMPY = re.compile(r"[A-Za-z,\s]*->[A-Za-z\s]*\Z")
@@ -104,8 +105,10 @@ def einsum_text(einsum: Einsum) -> str:
 
 def check_name(name: str, what: str) -> None:
     """Refuse a name that is not letters, digits and underscores, or that has a meaning of its own."""
-    if not _NAME.match(name) or len(name) > 100:
+    if not _NAME.match(name):
         raise SpecError(f"{name[:100]!r} is no name for {what}: use letters, digits and underscores, no digit first")
+    if len(name) > MAX_NAME:
+        raise SpecError(f"{name[:20]!r}... is no name for {what}: it has {len(name)} characters of at most {MAX_NAME}")
     if what == "a tensor" and name in RESERVED:
         raise SpecError(f"a tensor may not be called {name!r}: the word has a meaning in selectors and files")
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...dataclass import dataclass
 from ...errors import SpecError, nearest, unknown
+from ...problem.budgets import read_seed
 from ...workload.einsum import Workload
 from .check import NumbersChecked, compare, interpret, limit
 from .emit import MAX_BITS, Emission
@@ -104,7 +105,7 @@ class ImportedModel:
         inputs: of the graph, by name; random ones by default. Raises SpecError if the file keeps no weights or is too
         large to be interpreted.
         """
-        values = self.values_of(inputs, seed)
+        values = self.values_of(inputs, read_seed(seed))
         try:
             with np.errstate(all="ignore"):
                 found = compare(self.program, interpret(self.program, values), values)

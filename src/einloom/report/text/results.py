@@ -182,6 +182,10 @@ def proof(objective: Objective, certificate: Certificate) -> str:
     bound = objective_value(objective, certificate.bound)
     if certificate.guarantee is Guarantee.OPTIMAL:
         return f"optimal: no mapping of the space has less than {bound} (gap {certificate.gap:.3g})"
+    if certificate.guarantee is Guarantee.BOUNDED and objective.name == "pareto":
+        return (
+            f"bounded: no mapping has an EDP below {bound} (gap {certificate.gap:.3%}); no more is proven of the front"
+        )
     if certificate.guarantee is Guarantee.BOUNDED:
         return f"bounded: no mapping of the space has less than {bound} (gap {certificate.gap:.3%})"
     return "none: this method proves nothing"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from types import MappingProxyType
 
 import numpy as np
 
@@ -58,8 +57,9 @@ class Exact:
             raise SpecError(
                 f"exact proves optima under latency rule 'einsum', not {problem.latency_rule!r}", suggestion="einsum"
             )
-        with sound(self.name, problem), rarely_collected():
+        with sound(self.name, problem) as known, rarely_collected():
             run = Run(problem, self.options, budget or Budget(), watch or Watcher(), self.drawing)
+            known.best = lambda: None if run.incumbent.best is None else run.incumbent.best.mapping
             run.incumbent.begin(self.options.start)
             try:
                 return self._answer(run)
@@ -139,10 +139,10 @@ def result(
     cost = priced(problem, solution.mapping, said, or_less=guarantee is Guarantee.BOUNDED)
     value = problem.objective.value(cost)
     watcher.incumbent(value, solution.mapping)
-    counts = MappingProxyType(dict(counted))
     proven = value if bound is None else bound
-    certified(Certificate(Guarantee.BOUNDED, value, run.incumbent.bound, problem.mapspace.describe()))
-    certificate = certified(Certificate(guarantee, value, proven, problem.mapspace.describe(), counts))
+    described, tree = problem.mapspace.describe(), solution.mapping
+    certified(Certificate(Guarantee.BOUNDED, value, run.incumbent.bound, described), problem, tree)
+    certificate = certified(Certificate(guarantee, value, proven, described, counted), problem, tree)
     watcher.bound(certificate.bound)
     for rule, number in counted.items():
         watcher.count(rule, number)

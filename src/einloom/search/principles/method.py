@@ -57,7 +57,7 @@ class Principles:
             bound = best.value if len(parts) == 1 else float(compulsory(problem))
             guarantee = Guarantee.OPTIMAL if bound == best.value else Guarantee.BOUNDED
             described, counts = problem.mapspace.describe(), {"evaluated": len(found)}
-            certificate = certified(Certificate(guarantee, best.value, bound, described, counts))
+            certificate = certified(Certificate(guarantee, best.value, bound, described, counts), problem, tree)
             watch.incumbent(best.value, tree)
             watch.bound(bound)
         trace = trace_of(watch)
