@@ -159,7 +159,7 @@ THRESHOLDS: dict[str, tuple[Number, ...]] = {
 OTHERS = {
     "bounds.cutoff": ("TIE", "BELOW", "COARSE"),  # what counts as equal, and how a schedule is refined
     "bounds.weighted_sums": ("RATIOS",),  # a default argument
-    "branch_and_bound": ("LONGER", "SHARE"),  # of a clock
+    "branch_and_bound": ("LONGER", "QUIET", "SHARE"),  # of a clock
     "drawing": (
         *("ALONE", "BRIEF", "CLOSING", "DRAWN", "FAVOURED", "FURTHER", "HASTE"),
         *("LOADS_FROM", "PATIENT", "PROVING", "SHARED", "SOON", "TURNS"),

@@ -57,6 +57,24 @@ def test_it_is_a_mapping_and_no_better_than_the_best(first: int) -> None:
     assert found >= 5
 
 
+def test_it_is_not_looked_for_where_it_cannot_be_better_than_what_is_known() -> None:
+    """Its least cost is a bound: just above its value it is found, and far below it nothing is explored."""
+    looked = 0
+    for seed in range(12):
+        try:
+            attempt = attempt_of(replace(tiny_problem(seed), objective=Objective(GOALS[seed % 3])))
+            value = unfused(attempt).value
+        except Infeasible:
+            continue
+        looked += 1
+        assert unfused(attempt, value * 1.0001).value == value
+        before = attempt.counts.get("evaluated", 0)
+        with pytest.raises(Infeasible, match="no less than what is known"):
+            unfused(attempt, value / 1000)
+        assert attempt.counts.get("evaluated", 0) == before
+    assert looked >= 5
+
+
 def test_it_is_the_same_where_choices_are_listed_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     def values() -> list[float | None]:
         found: list[float | None] = []
@@ -102,9 +120,9 @@ def test_optima_do_not_depend_on_it(seeds: range, monkeypatch: pytest.MonkeyPatc
     without = [optimum(asked) for asked in problems]
     used: list[float] = []
 
-    def seen(attempt: engine.Attempt) -> engine.Solution:
-        used.append(0.0)
-        return unfused(attempt)
+    def seen(attempt: engine.Attempt, known: float) -> engine.Solution:
+        used.append(known)
+        return unfused(attempt, known)
 
     monkeypatch.setattr(head_starts, "SHORT", 1)
     monkeypatch.setattr(head_starts, "unfused", seen)

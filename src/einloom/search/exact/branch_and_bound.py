@@ -41,6 +41,7 @@ AT_BOUND, SUMMED = 1e-6, 0.01  # limits that are looked at before a dive: the se
 FEW, LOOKED = 5_000, 150_000  # rows of the first look after which there is a second, and of one that is given up
 LONGER = 1.5  # times what bounds took, which a look at the bound may take instead
 SECONDS, SHARE = 3.0, 0.2  # if that is so long, and no more than this share of what is left of a budget
+QUIET = 0.4  # of what is left of a budget nothing is drawn during a look at the bound, at most
 GLANCED = 30_000  # of one that is given up where quick passes look below Einsums alone next
 NEXT_TO_BOUND = (1e-6, 0.004)  # limits below a first one, as shares above the bound
 ABOVE = (1e-6, 1e-3, 1e-2, 0.05)  # limits of rounded tiles, as shares above the relaxation
@@ -246,9 +247,11 @@ class Run:
 
     def _looked(self, attempt: Attempt, limit: float, looked: int, longer: bool) -> Solution | None:
         """What an attempt finds below a limit next to the bound. longer: not only among so many rows, if bounds have
-        taken long. Raises Enough where it is given up."""
+        taken long. While it has not taken long itself nothing is drawn: it may well end with the optimum. Raises Enough
+        where it is given up."""
+        rest = np.inf if self.budget.seconds is None else self.budget.seconds - self.stops.spent
         try:
-            with self.stops.after(looked):
+            with self.stops.after(looked), self.drawing.resting(min(LONGER * self.stops.spent, QUIET * rest)):
                 return self._run(attempt, limit)
         except Enough:
             seconds = LONGER * self.stops.spent

@@ -99,6 +99,17 @@ class Drawing:
         if self.first is not None and known is not None and known.value * self.incumbent.repeats < self.first.promised:
             self.first.go_on_near(known.mapping)
 
+    @contextmanager
+    def resting(self, seconds: float) -> Iterator[None]:
+        """A ``with`` block in whose first seconds nothing is drawn, if a mapping is known."""
+        before = self._at
+        if np.isfinite(self.least):
+            self._at = max(before, self._clock() + seconds)
+        try:
+            yield
+        finally:
+            self._at = before
+
     @property
     def least(self) -> float:
         """The least value of one repeat that is known, drawn or found."""

@@ -125,8 +125,9 @@ def _drawn_are_better(search: Search, seconds: float) -> bool:
 
 
 def _keep_unfused(search: Search, attempt: Attempt) -> None:
-    """Keep the best mapping of every Einsum alone. Raises Infeasible if there is none."""
-    search.incumbent.early = unfused(attempt)
+    """Keep the best mapping of every Einsum alone. Raises Infeasible if there is none that is better than what is
+    drawn."""
+    search.incumbent.early = unfused(attempt, search.drawing.least)
     search.incumbent.found(search.incumbent.early)
 
 
