@@ -210,11 +210,6 @@ class Attempt(ExploredRows):
         """True if a store may keep its tile over stores of a memory further out, so that its charge is put off."""
         return len(self.problem.machine.memories) > 2
 
-    @property
-    def side_by_side(self) -> bool:
-        """True if memories behind the same fanouts may hold different tensors, as scratchpads do."""
-        return any(option.side_by_side for signature in self.signatures for option in signature.units)
-
     def hurried(self, sliding: bool = True) -> Attempt:
         """A pass over part of the space with coarser dominance: feasible mappings, fast.
 

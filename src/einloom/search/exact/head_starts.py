@@ -46,7 +46,7 @@ CROWDED = 13_000_000  # choices from which on no cascade of the zoo is proven wi
 MANY = 1_000_000  # choices from which on a proof that takes longer than this second takes much longer
 LATE = 1.0  # CPU seconds of a search after which one of many choices looks at few
 DIVING = 0.4  # of a budget of seconds goes to few choices, at most
-LONGEST = 6.0  # CPU seconds of them, at most
+LONGEST = 8.0  # CPU seconds of them, at most
 WHOLE = 20.0  # the same of a network, which has no mapping until every Einsum has one
 NETWORK = Few(40, 2, 16, 1)  # of each Einsum of a network, which is mapped alone
 SLIDING = Few(60, 2, 30, 1)  # looked at before the others where windows slide: tables are many then
@@ -58,7 +58,7 @@ LISTED = 2_000  # spatial choices of an Einsum for each second of a budget, from
 NEXT = 0.01  # within this limit, as a share above the bound
 UNTIMED = 10.0  # seconds that stand for no budget there
 PACKED = 10_000_000_000  # choices from which on the second comes first, and no search under sliding windows ends soon
-ABOVE_FEW = (0.02, 0.5, 4.0, 100.0)  # limits of them, as shares above what they cost at least
+ABOVE_FEW = (0.05, 0.2, 0.5, 4.0, 100.0)  # limits of them, as shares above what they cost at least
 
 
 class Search(Protocol):

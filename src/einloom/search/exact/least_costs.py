@@ -101,9 +101,18 @@ class LeastCosts:
         """True if Einsums may cut some rank alike and unevenly: then `tiling` matters."""
         return any(signature.tied for signature in self.signatures)
 
+    @property
+    def side_by_side(self) -> bool:
+        """True if memories behind the same fanouts may hold different tensors, as scratchpads do."""
+        return any(option.side_by_side for signature in self.signatures for option in signature.units)
+
     @cached_property
     def crowded(self) -> bool:
-        """True if the kinds of Einsums have very many choices of stores and of spatial loops, which are listed."""
+        """True if the kinds of Einsums have very many choices of stores and of spatial loops, which are listed; or few
+        that take as long: windows slide, and memories stand side by side, so that charges of what they keep are put
+        off."""
+        if self.slides and self.side_by_side:
+            return True
         every = {**self.classes, **{sig: lists.every for sig, lists in self.many.items()}}
         options = ((every[sig], option) for sig in set(self.signatures) for option in sig.units)
         return sum(len(option.held) * classes.number(option) for classes, option in options) > MANY
