@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,28 @@ def test_quantised_networks_have_tensors_of_eight_bits(tmp_path: Path, rows: int
     agreed = model.check()
     assert agreed.worst < 1e-5 and agreed.tensors == 3 and agreed.limit == pytest.approx(10 / 128)
     assert {t.bits for t in from_onnx(tmp_path / "m.onnx", bits=16).workload.tensors} == {16}
+
+
+@pytest.mark.parametrize("reader", ["Add", "Mul", "MaxPool"])
+def test_what_is_rounded_is_stored_with_few_bits_whoever_reads_it(tmp_path: Path, reader: str) -> None:
+    """Rounding is an epilogue of the convolution. In its reader it would leave 32 bits of each value to be moved."""
+    b = Builder()
+    given = [b.constant(np.float32(0.05)), b.constant(np.int8(0))]
+    x = b.add("DequantizeLinear", "x", *given)
+    made = []
+    for _ in range(2 if reader in ("Add", "Mul") else 1):
+        weights = b.add("DequantizeLinear", *int8(b, 4, 4, 1, 1), axis=0)
+        made.append(rounded(b, b.add("Relu", b.add("Conv", x, weights, b.weight(4)))))
+    window = {"kernel_shape": [2, 2], "strides": [2, 2]} if reader == "MaxPool" else {}
+    out = rounded(b, b.add(reader, *made, **window))
+    side = 4 if window else 8
+    model = from_onnx(b.save(tmp_path / "m.onnx", {"x": (1, 4, 8, 8)}, {out: (1, 4, side, side)}, x=I8))
+    assert len(model.workload.einsums) == len(made) + 1
+    written = [model.workload.tensor(einsum.output.tensor) for einsum in model.workload.einsums]
+    by_hand = [8 * 4 * 8 * 8] * len(made) + [8 * 4 * side * side]
+    assert [tensor.bits * prod(tensor.shape) for tensor in written] == by_hand
+    assert set(bits(model).values()) == {8}
+    assert model.check().agrees
 
 
 @pytest.mark.parametrize(("kind", "width"), [("int8", 8), ("int4", 4), ("uint4", 4), ("uint8", 8), ("int16", 16)])
