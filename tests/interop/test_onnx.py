@@ -22,6 +22,7 @@ from einloom.interop.onnx.importer import OnnxImporter
 from einloom.interop.onnx.program import Epilogue, Step, StepOperand
 from einloom.interop.onnx.ranks import Affine
 from einloom.testing.importers import importer_faults
+from einloom.workload.einsum import NetworkNode
 from einloom.workload.files import parse_workload, workload_text
 from einloom.zoo.workload_by_name import load_workload
 from onnx_models import Builder, attention, convnet, onnx
@@ -63,6 +64,41 @@ def test_einsums_have_modules_and_the_workload_says_what_was_absorbed(tmp_path: 
     again = parse_workload(workload_text(workload))
     assert [e.group for e in again.einsums] == [e.group for e in workload.einsums]
     assert again.absorbed == workload.absorbed
+
+
+def test_einsums_have_the_names_of_their_nodes_and_outputs_keep_theirs(tmp_path: Path) -> None:
+    """Of merged maps, of a Softmax, of a node without a name; an output behind an Identity names its tensor."""
+    b = Builder()
+    made = b.add("Relu", b.add("MatMul", "x", b.weight(4, 4), name="/fc/MatMul"), name="/relu")
+    soft = b.add("Softmax", made, name="/soft: \n1")
+    last = b.add("MatMul", soft, b.weight(4, 4))
+    b.nodes[-1].name = ""
+    model = b.model({"x": (2, 4)}, {"y": (2, 4), "z": (2, 4)})
+    for output, source in (("y", last), ("z", made)):
+        model.graph.node.append(onnx.helper.make_node("Identity", [source], [output], f"/to {output}"))
+    onnx.save(model, tmp_path / "m.onnx")
+    found = from_onnx(tmp_path / "m.onnx")
+    product, relu = NetworkNode("t0_0", "/fc/MatMul"), NetworkNode("t1_0", "/relu")
+    softmax = NetworkNode("t2_0", "/soft: ?1")
+    nodes = [e.nodes for e in found.workload.einsums]
+    assert nodes == [(product, relu), *[(softmax,)] * 4, (NetworkNode("t3_0"),)]
+    assert found.workload.outputs == ("z", "y")
+    again = parse_workload(workload_text(found.workload))
+    assert [e.nodes for e in again.einsums] == nodes
+    assert "z: /fc/MatMul > t0_0, /relu > t1_0\n" in found.account() and "y: > t3_0\n" in found.account()
+    assert found.check().agrees
+
+
+def test_a_name_of_an_output_stays_with_its_own_tensor(tmp_path: Path) -> None:
+    """No tensor is called after an output that shows it in another order, or after a second output."""
+    b = Builder()
+    made = b.add("MatMul", "x", b.weight(4, 4))
+    turned = b.add("Transpose", made, perm=[1, 0])
+    model = b.model({"x": (4, 4)}, {turned: (4, 4), "y": (4, 4), "z": (4, 4)})
+    for output in ("y", "z"):
+        model.graph.node.append(onnx.helper.make_node("Identity", [made], [output], f"/to {output}"))
+    onnx.save(model, tmp_path / "m.onnx")
+    assert from_onnx(tmp_path / "m.onnx").workload.outputs == ("y",)
 
 
 def offset_pad(step: Step) -> bool:

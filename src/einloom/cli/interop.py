@@ -141,7 +141,7 @@ def import_onnx(
     click.echo(model.report(), nl=False)
     if output is not None:
         _write(output, model.workload, None, None)
-        writing.write(model.report(), Path(output) / "import.txt")
+        writing.write(model.account(), Path(output) / "import.txt")
         click.echo(str(Path(output) / "import.txt"))
     if check:
         agreed = model.check()

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...errors import MissingExtra, SpecError, combined, nearest
 from ...reading.plugins import MISTAKES
-from .expand import DOMAINS, expanded
+from .expand import DOMAINS, expanded, name_all
 from .folding import fold
 from .graph import FUNCTION, OPTIONS, Graph, OnnxNode, Wording
 from .quantised import narrow, without_pairs
@@ -116,10 +116,11 @@ def from_model(
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
     inputs = _bind(onnx, model.graph, dict(sizes), file, wording)
+    unnamed = name_all(model)
     model = expanded(onnx, model, opaque)
     constants = _strip(onnx, model.graph, kept)
     versions = {opset.domain: opset.version for opset in model.opset_import}
-    nodes = [_node(onnx, node, i, versions) for i, node in enumerate(model.graph.node)]
+    nodes = [_node(onnx, node, i, versions, unnamed) for i, node in enumerate(model.graph.node)]
     check_order(nodes, {*inputs, *constants}, file)
     check_inputs(onnx, nodes, file)
     graph = Graph(Path(file).stem, nodes, inputs, tuple(o.name for o in model.graph.output), constants=constants)
@@ -285,7 +286,7 @@ def _values(onnx: Any, tensor: Any, kept: int) -> Any:
     return onnx.numpy_helper.to_array(tensor)
 
 
-def _node(onnx: Any, proto: Any, number: int, versions: Mapping[str, int]) -> OnnxNode:
+def _node(onnx: Any, proto: Any, number: int, versions: Mapping[str, int], unnamed: Collection[str]) -> OnnxNode:
     domain = "" if proto.domain in DOMAINS else proto.domain
     version = versions.get(proto.domain, versions.get(domain, 1))
     attributes = {item.name: _attribute(onnx, item) for item in proto.attribute}
@@ -298,6 +299,7 @@ def _node(onnx: Any, proto: Any, number: int, versions: Mapping[str, int]) -> On
         attributes,
         version,
         _scope(proto),
+        bool(proto.name) and proto.name not in unnamed,
     )
 
 

@@ -94,6 +94,16 @@ class ImportedModel:
             lines.append(f"  warning: {share_cut:.0%} of the values that pass between nodes are handed over at cuts")
         return "\n".join(lines) + "\n"
 
+    def account(self) -> str:
+        """The report, and which nodes each Einsum has in it."""
+        lines = [
+            f"  {einsum.name}: {', '.join(str(node) for node in einsum.nodes)}"
+            for einsum in self.workload.einsums
+            if einsum.nodes
+        ]
+        head = "Einsums and the nodes in them, each as its name (if it has one) > the first tensor that it yields"
+        return "\n".join([self.report(), head, *lines]) + "\n"
+
     def _share_cut(self) -> float:
         moved = sum(prod(tensor.sizes) for tensor in dict.fromkeys(step.output for step in self.program.steps))
         cut = sum(fate.values for fate in self.program.fates if fate.kind == "cut")

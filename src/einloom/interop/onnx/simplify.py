@@ -56,6 +56,7 @@ def _into_readers(program: GraphProgram, most: int | None) -> bool:
             reader.operands, reader.constants, reader.meaning = merged
             copied = reader.function == "copy"
             reader.labels = (*reader.labels, *step.labels) if copied else (*step.labels, *reader.labels)
+            reader.nodes = tuple(dict.fromkeys((*step.nodes, *reader.nodes)))
             alone = reader.function in ("", "copy") and not reader.reduced
             reader.function = (step.function if alone else "") or "elementwise"
             gone.add(step)
@@ -134,6 +135,7 @@ def _into_writers(program: GraphProgram, narrowing: bool = False) -> bool:
             writer.epilogues += (Epilogue(step.labels[-1], step.meaning, constants),)
         inside = step.function == "copy" and writer.meaning is not None
         writer.labels = (*step.labels, *writer.labels) if inside else (*writer.labels, *step.labels)
+        writer.nodes = tuple(dict.fromkeys((*writer.nodes, *step.nodes)))
         writer.output = step.output
         writer.places = tuple((rank, affine.put(table)) for rank, affine in step.places)
         if not step.places:
