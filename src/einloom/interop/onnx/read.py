@@ -35,7 +35,7 @@ class ImportedModel:
     """A network: its workload, and how it follows from the file.
 
     absorbed: operators that became part of an Einsum, with how many of each. values_of: runs the model itself on inputs
-    (random ones without any) and a seed.
+    (random ones without any) and a seed; runner: who does that.
     """
 
     workload: Workload
@@ -44,6 +44,7 @@ class ImportedModel:
     absorbed: Mapping[str, int]
     copies: tuple[str, ...]
     values_of: ValuesOf = field(repr=False)
+    runner: Callable[[], str] = field(default=str, repr=False)
 
     @property
     def file(self) -> str:
@@ -118,13 +119,15 @@ class ImportedModel:
         values = self.values_of(inputs, read_seed(seed))
         try:
             with np.errstate(all="ignore"):
-                found = compare(self.program, interpret(self.program, values), values)
+                ties: dict[str, int] = {}
+                found = compare(self.program, interpret(self.program, values, ties), values)
         except MemoryError as error:
             raise SpecError(f"too large to be checked: {error}", file=self.file) from None
         computed = [name for node in self.graph.nodes for name in node.outputs if name in self.graph.types]
         rounded = [node.outputs[0] for node in self.graph.nodes if node.operator == "QuantizeLinear"]
         steps = [2.0 ** (1 - self.graph.bits[name]) for name in rounded if name in self.graph.bits]
-        return replace(found, limit=limit((self.graph.types[name] for name in computed), steps))
+        most = limit((self.graph.types[name] for name in computed), steps)
+        return replace(found, limit=most, ties=tuple(ties.items()), reference=self.runner())
 
 
 def from_onnx(
@@ -162,17 +165,23 @@ def read_onnx(
 
         return values_of(str(path), graph, inputs, seed)
 
-    return imported_model(graph, values, bits, operands, opaque)
+    def ran() -> str:
+        from .reference import runner
+
+        return runner()
+
+    return imported_model(graph, values, ran, bits, operands, opaque)
 
 
 def imported_model(
     graph: Graph,
     values_of: ValuesOf,
+    runner: Callable[[], str],
     bits: int | Mapping[str, int] | None = None,
     operands: int | None = None,
     boundary: str | Iterable[str] = (),
 ) -> ImportedModel:
-    """As `from_onnx`, of a graph that is loaded; values_of runs it."""
+    """As `from_onnx`, of a graph that is loaded; values_of runs it, and runner says who does."""
     widths = _widths(bits, graph.file)
     if operands is not None and not whole_number(operands, MAX_VALUES):
         raise SpecError(f"operands: {operands!r:.40} is not a whole number from 1 on", file=graph.file)
@@ -188,7 +197,7 @@ def imported_model(
     )
     emission = Emission(found)
     workload = emission.workload(graph, widths, absorbed)
-    return ImportedModel(workload, graph, found, dict(absorbed), tuple(emission.copies), values_of)
+    return ImportedModel(workload, graph, found, dict(absorbed), tuple(emission.copies), values_of, runner)
 
 
 def whole_number(value: object, most: int) -> TypeGuard[int]:
