@@ -744,6 +744,25 @@ def test_what_is_malformed_is_named(tmp_path: Path, kind: str, words: str) -> No
         from_onnx(tmp_path / "m.onnx")
 
 
+@pytest.mark.parametrize("opset", [18, 21, 23])
+@pytest.mark.parametrize("operator", ["GroupNormalization", "MeanVarianceNormalization"])
+def test_norms_in_the_middle_of_a_graph_have_the_shape_of_their_input(
+    tmp_path: Path, operator: str, opset: int
+) -> None:
+    """The package onnx infers no shape of them; two in a row, with an open axis."""
+    b = Builder()
+    x = "x"
+    for _ in range(2):
+        given = [b.weight(8 if opset >= 21 else 2) for _ in range(2)] if operator[0] == "G" else []
+        x = b.add(operator, x, *given, **({"num_groups": 2} if given else {}))
+        x = b.add("Relu", b.add("Conv", x, b.weight(8, 8, 1, 1)))
+    model = b.model({"x": ("batch", 8, 4, 4)}, {x: ("batch", 8, 4, 4)})
+    model.opset_import[0].version = opset
+    onnx.save(model, tmp_path / "m.onnx")
+    found = from_onnx(tmp_path / "m.onnx", {"batch": 2})
+    assert not found.cuts and found.multiplications == (2 * 2 * 8 * 8 * 16,) * 2 and found.check().agrees
+
+
 def test_a_size_that_the_file_says_and_that_is_none_is_told(tmp_path: Path) -> None:
     b = Builder()
     path = b.save(tmp_path / "m.onnx", {"x": (0, 8)}, {b.add("Relu", "x"): ("n", 8)})

@@ -32,6 +32,8 @@ MAX_NODES = 100_000
 MAX_VALUES = 2**40  # of one tensor
 KEPT = 4096  # values of a constant that are kept
 ROUNDS = 8
+SHAPED_AS_INPUT = frozenset(("GroupNormalization", "MeanVarianceNormalization"))
+"""Functions without shape inference in the package onnx, whose result has the shape and the type of their input."""
 NAME_SCOPES = "pkg.torch.onnx.name_scopes"
 _BITS = {"BOOL": 1, "INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
 
@@ -154,8 +156,7 @@ def _infer(onnx: Any, model: Any, graph: Graph) -> None:
     """Shapes, and whatever folds; again while what folded may give further shapes."""
     nodes, known = graph.nodes, 0
     for _ in range(ROUNDS):
-        inferred = onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=True)
-        _note_shapes(onnx, inferred.graph, graph)
+        _note_shapes(onnx, _inferred(onnx, model).graph, graph)
         graph.nodes = fold(graph, nodes)
         if len(graph.constants) == known or all(name in graph.shapes for node in graph.nodes for name in node.outputs):
             return
@@ -169,6 +170,22 @@ def _infer(onnx: Any, model: Any, graph: Graph) -> None:
         nodes = graph.nodes
         del model.graph.node[:]
         model.graph.node.extend(kept)
+
+
+def _inferred(onnx: Any, model: Any) -> Any:
+    """The model with shapes. A norm that the package knows no shape of stands as an Identity meanwhile."""
+    norms = [node for node in model.graph.node if node.op_type in SHAPED_AS_INPUT and node.domain in DOMAINS]
+    originals = []
+    for node in norms:
+        originals.append(onnx.NodeProto())
+        originals[-1].CopyFrom(node)
+        node.op_type = "Identity"
+        del node.input[1:]
+        del node.attribute[:]
+    found = onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=True)
+    for node, original in zip(norms, originals, strict=True):
+        node.CopyFrom(original)
+    return found
 
 
 def _unshaped(onnx: Any, model: Any, graph: Graph) -> str:
