@@ -23,7 +23,7 @@ from einloom.interop.onnx.program import Epilogue, Step, StepOperand
 from einloom.interop.onnx.ranks import Affine
 from einloom.testing.importers import importer_faults
 from einloom.workload.einsum import NetworkNode
-from einloom.workload.files import parse_workload, workload_text
+from einloom.workload.files import parse_workload, workload_data, workload_from_data, workload_text
 from einloom.zoo.workload_by_name import load_workload
 from onnx_models import Builder, attention, convnet, onnx
 
@@ -346,6 +346,61 @@ def test_padding_that_repeats_is_cut_by_name(tmp_path: Path) -> None:
     wide = b.add("Pad", "x", b.constant(np.array([0, 1, 0, 1])), mode="reflect")
     model = imported(b, tmp_path / "m.onnx", {"x": (4, 8)}, b.add("MatMul", wide, b.weight(10, 4)), (4, 4))
     assert "padding by 'reflect'" in model.cuts[0]
+
+
+def test_a_cache_is_appended_in_place(tmp_path: Path) -> None:
+    """docs/onnx.md: the copy of the past moves nothing, and a workload without it costs the same."""
+    b = Builder()
+    present = b.add("Concat", "past", b.add("MatMul", "x", b.weight(4, 8)), axis=0)
+    out = b.add("MatMul", "q", b.add("Transpose", present, perm=[1, 0]))
+    sizes = {"x": (1, 4), "past": (15, 8), "q": (1, 8)}
+    workload = from_onnx(b.save(tmp_path / "m.onnx", sizes, {out: (1, 16), present: (16, 8)})).workload
+    data = workload_data(workload)
+    copies = [e for e in workload.einsums if e.kind == "copy"]
+    assert [e.output.tensor for e in copies] == [present]
+    data["einsums"] = [e for e in data["einsums"] if not (isinstance(e, dict) and e.get("name") == copies[0].name)]
+    data["ranks"] = {name: size for name, size in data["ranks"].items() if name != copies[0].variables[0]}
+    plain = workload_from_data({**data, "initial": [present]})
+    assert len(plain.einsums) == len(workload.einsums) - 1
+    found = [el.map(each, "tpu-v4i-vector", objective="energy") for each in (workload, plain)]
+    assert found[0].value == pytest.approx(found[1].value, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([2, 1, 0, 1, 2, 3, 2], "padding by 'reflect'"),
+        ([0, 0, 1, 2, 3, 3, 3], "padding by 'edge'"),
+        ([3, 0, 1, 2, 3, 0, 1], "padding by 'wrap'"),
+        ([1, 0, 3, 2], "rows in an order that is no range"),
+        ([0, 1, 2, 3, 2, 3], "rows in an order that is no range"),
+    ],
+)
+def test_padding_by_a_choice_of_rows_is_called_padding(tmp_path: Path, rows: list[int], words: str) -> None:
+    """As PyTorch decomposes `reflection_pad`, `replication_pad` and circular padding."""
+    b = Builder()
+    wide = b.add("Gather", "x", b.constant(np.array(rows)), axis=1)
+    out = b.add("MatMul", wide, b.weight(len(rows), 4))
+    model = imported(b, tmp_path / "m.onnx", {"x": (3, 4)}, out, (3, 4))
+    assert f": {words};" in model.cuts[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("t1_0", "no node is called 't1_0'; did you mean '/body/relu1'?"),
+        ("/body/rilu1", "did you mean '/body/relu1'?"),
+        ("nope", "no node is called 'nope'; nodes are '/body/matmul0', '/body/relu1', '/body/matmul2' and 1 more;"),
+    ],
+)
+def test_a_boundary_at_no_node_is_answered_with_nodes(tmp_path: Path, asked: str, words: str) -> None:
+    b = Builder()
+    made = b.add("Relu", b.add("MatMul", "x", b.weight(4, 4)))
+    out = b.add("Sigmoid", b.add("MatMul", made, b.weight(4, 4)))
+    path = b.save(tmp_path / "m.onnx", {"x": (2, 4)}, {out: (2, 4)})
+    with pytest.raises(SpecError) as caught:
+        from_onnx(path, boundary=asked)
+    assert words in str(caught.value)
 
 
 def test_rows_that_data_choose_are_an_input(tmp_path: Path) -> None:

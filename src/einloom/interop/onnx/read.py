@@ -26,6 +26,8 @@ from .simplify import simplify
 from .walk import program
 
 WARNED = 0.05
+SHOWN = 3
+"""So many nodes are named to who names none."""
 WIDTHS = ("weights", "default")
 ValuesOf = Callable[[Mapping[str, Array] | None, int], dict[str, Array]]
 
@@ -222,10 +224,14 @@ def _widths(bits: object, file: str) -> Mapping[str, int]:
 
 def _nodes(boundary: str | Iterable[str], graph: Graph) -> frozenset[str]:
     """Names of nodes, one or several. Raises SpecError for one that the graph does not have."""
-    names = {node.name for node in graph.nodes}
+    names = {node.name: node.name for node in graph.nodes}
+    yields = {output: node.name for node in graph.nodes for output in node.outputs if output}
     asked = frozenset((boundary,) if isinstance(boundary, str) else boundary)
     for name in asked:
         if name not in names:
-            close = nearest(str(name), names)
-            raise SpecError(f"no node is called {name!r:.120}", file=graph.file, suggestion=close)
+            close = yields.get(name) or nearest(str(name), names)
+            first = ", ".join(f"{node!r:.80}" for node in list(names)[:SHOWN])
+            more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+            known = "" if close else f"; nodes are {first}{more}; import.txt names those of each Einsum"
+            raise SpecError(f"no node is called {name!r:.120}{known}", file=graph.file, suggestion=close)
     return asked
