@@ -10,13 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import einloom as el
 from concurrent_trees import concurrent_case, loaded
+from einloom.cli import main
 from einloom.cost.evaluate import evaluate, latencies, legality
 from einloom.cost.event import event_seconds, event_time
+from einloom.machine.files import parse_machine
+from einloom.mapping.text import parse_mapping
+from einloom.oracle import simulate
 from einloom.problem import Certificate, Guarantee
 from einloom.search.exact import Exact
+from einloom.zoo.workload_by_name import load_workload
 from trees import random_case
 
 
@@ -94,3 +100,52 @@ def test_views_are_saved_and_checked(tmp_path: Path) -> None:
     assert any(reason.startswith("views") for reason in el.verify(el.Result.from_json(json.dumps(data))).reasons)
     del data["latencies"]
     assert el.Result.from_json(json.dumps(data)).latencies is None
+
+
+EVENTS = """\
+schema: machine/1
+name: slow
+startup: 1 s
+levels:
+  - {memory: DRAM, read_throughput: 1, write_throughput: 1, setup: 100 s}
+  - {memory: Local, size: 1 Kibit, setup: 10 s, prefetch: 2, release: start, through: true}
+  - {compute: MAC, throughput: 1, setup: 5 s}
+"""
+
+
+def test_a_result_says_what_of_its_machine_no_objective_counts(tmp_path: Path) -> None:
+    (tmp_path / "slow.yaml").write_text(EVENTS)
+    (tmp_path / "tree.txt").write_text("store DRAM: A B Z\nfor m in 2\nfor n in 2\nfor k in 2\ncompute Z @ MAC\n")
+    said = "; ".join(
+        ("slow, startup", "setup of DRAM, Local, MAC", "prefetch of Local", "release of Local", "through of Local")
+    )
+    note = f"machine {said}: counted in time in events alone, by no objective; of prefetch the room counts"
+    asked = ["matmul:m=2,n=2,k=2", str(tmp_path / "slow.yaml")]
+    for verb in (["evaluate", *asked, str(tmp_path / "tree.txt")], ["map", *asked, "--objective", "energy"]):
+        ran = CliRunner().invoke(main, verb)
+        assert ran.exit_code == 0, ran.output
+        assert " ".join(ran.output.split()).count(note) == 1
+    assert el.evaluate(*asked, mapping=str(tmp_path / "tree.txt")).notes == (note,)
+    assert given().notes == (), "simple has none of them"
+
+
+@pytest.mark.parametrize(
+    ("tree", "setups"),
+    [
+        ("store DRAM: A B Z\ncompute Z @ MAC\n", 0),
+        ("store DRAM: A B Z\nstore Local: A\ncompute Z @ MAC\n", 1),
+        ("store DRAM: A B Z\nstore Local: A B Z\ncompute Z @ MAC\n", 3),
+    ],
+)
+def test_setup_is_taken_by_transfers_with_a_store_below_and_not_by_a_units_accesses(tree: str, setups: int) -> None:
+    """docs/model/bindings.md: what a unit reads and writes itself is part of its work, in the simulation too."""
+    plain = EVENTS.replace(", prefetch: 2, release: start, through: true", "")
+    machine, without = (parse_machine(text) for text in (plain, plain.replace("100 s", "0 s")))
+    workload = load_workload("matmul:m=1,n=1,k=1")
+    seconds = []
+    for given in (machine, without):
+        mapping = parse_mapping(tree, workload, given)
+        simulated = simulate(workload, given, mapping, timed=True).cycles
+        assert simulated == event_time(workload, given, mapping).seconds
+        seconds.append(simulated)
+    assert seconds[0] - seconds[1] == pytest.approx(100 * setups)

@@ -392,6 +392,11 @@ KINDS: dict[str, tuple[str, Edit, str]] = {
         put("workload", "einsums", 0, value=lambda old: {**old, "group": "layers.0.attention"}),
         "~not that: the modules of its Einsums",
     ),
+    "workload: nodes": (
+        "pair",
+        put("workload", "einsums", 0, value=lambda old: {**old, "nodes": [{"output": "t"}]}),
+        "~not that: the nodes of its Einsums",
+    ),
     "workload: absorbed operators": ("pair", put("workload", "absorbed", value=["12 x Gelu"]), "~not that: absorbed"),
     "workload: the zoo's name": (
         "pair",

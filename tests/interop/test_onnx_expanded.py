@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ import pytest
 
 from einloom.errors import SpecError
 from einloom.interop.onnx import ImportedModel, from_onnx
+from einloom.interop.onnx.reference import operators
+from einloom.interop.onnx.ties import both_ways, nearest
 from onnx_models import Builder, onnx
 
 F, I8, U8, I32 = 1, 3, 2, 6  # of TensorProto.DataType
@@ -51,6 +55,28 @@ def test_quantised_networks_have_tensors_of_eight_bits(tmp_path: Path, rows: int
     agreed = model.check()
     assert agreed.worst < 1e-5 and agreed.tensors == 3 and agreed.limit == pytest.approx(10 / 128)
     assert {t.bits for t in from_onnx(tmp_path / "m.onnx", bits=16).workload.tensors} == {16}
+
+
+@pytest.mark.parametrize("reader", ["Add", "Mul", "MaxPool"])
+def test_what_is_rounded_is_stored_with_few_bits_whoever_reads_it(tmp_path: Path, reader: str) -> None:
+    """Rounding is an epilogue of the convolution. In its reader it would leave 32 bits of each value to be moved."""
+    b = Builder()
+    given = [b.constant(np.float32(0.05)), b.constant(np.int8(0))]
+    x = b.add("DequantizeLinear", "x", *given)
+    made = []
+    for _ in range(2 if reader in ("Add", "Mul") else 1):
+        weights = b.add("DequantizeLinear", *int8(b, 4, 4, 1, 1), axis=0)
+        made.append(rounded(b, b.add("Relu", b.add("Conv", x, weights, b.weight(4)))))
+    window = {"kernel_shape": [2, 2], "strides": [2, 2]} if reader == "MaxPool" else {}
+    out = rounded(b, b.add(reader, *made, **window))
+    side = 4 if window else 8
+    model = from_onnx(b.save(tmp_path / "m.onnx", {"x": (1, 4, 8, 8)}, {out: (1, 4, side, side)}, x=I8))
+    assert len(model.workload.einsums) == len(made) + 1
+    written = [model.workload.tensor(einsum.output.tensor) for einsum in model.workload.einsums]
+    by_hand = [8 * 4 * 8 * 8] * len(made) + [8 * 4 * side * side]
+    assert [tensor.bits * prod(tensor.shape) for tensor in written] == by_hand
+    assert set(bits(model).values()) == {8}
+    assert model.check().agrees
 
 
 @pytest.mark.parametrize(("kind", "width"), [("int8", 8), ("int4", 4), ("uint4", 4), ("uint8", 8), ("int16", 16)])
@@ -202,3 +228,68 @@ def test_quantising_to_numbers_that_are_no_integers_is_cut_by_name(tmp_path: Pat
     model.opset_import[0].version = 23
     onnx.save(model, tmp_path / "m.onnx")
     assert "quantising to float8_e4m3fn" in from_onnx(tmp_path / "m.onnx").cuts[0]
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, 2, -1])
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "Hardmax"])
+@pytest.mark.parametrize("opset", [9, 12, 13])
+def test_the_reference_goes_over_all_that_softmax_did_before_opset_13(
+    operator: str, axis: int | None, opset: int
+) -> None:
+    """Against the definition: rows of a matrix of two dimensions, which the axis cuts; by default it is the second."""
+    from onnx.reference import ReferenceEvaluator
+
+    b = Builder()
+    out = b.add(operator, "x", **({} if axis is None else {"axis": axis}))
+    model = b.model({"x": (2, 3, 4)}, {out: (2, 3, 4)})
+    model.opset_import[0].version = opset
+    x = np.random.default_rng(1).standard_normal((2, 3, 4)).astype(np.float32)
+    found = ReferenceEvaluator(model, new_ops=operators(model)).run(None, {"x": x})[0]
+    at = (1 if opset < 13 else -1) if axis is None else axis
+    over = (at,) if opset >= 13 else tuple(range(at % 3, 3))
+    shares = np.exp(x.astype(float)) / np.exp(x.astype(float)).sum(axis=over, keepdims=True)
+    largest = (x == x.max(axis=over, keepdims=True)).astype(float)
+    expected = {"Softmax": shares, "LogSoftmax": np.log(shares), "Hardmax": largest}[operator]
+    assert found.dtype == np.float32 and np.abs(found - expected).max() < 1e-6
+
+
+def test_the_check_runs_a_softmax_of_opset_11_as_it_is(tmp_path: Path) -> None:
+    b = Builder()
+    model = b.model({"x": (2, 3, 4)}, {b.add("Softmax", "x"): (2, 3, 4)})
+    model.opset_import[0].version = 11
+    onnx.save(model, tmp_path / "m.onnx")
+    agreed = from_onnx(tmp_path / "m.onnx").check()
+    assert agreed.agrees and "onnx" in agreed.reference
+
+
+@pytest.mark.parametrize(("place", "ties"), [(1, 1), (2, 0)])
+def test_only_a_value_half_way_may_be_rounded_the_other_way(tmp_path: Path, place: int, ties: int) -> None:
+    """The model's own value is one more at a place; what follows is computed from it if this one is half-way."""
+    b = Builder()
+    given = [b.constant(np.float32(1)), b.constant(np.int8(0))]
+    quantised = b.add("DequantizeLinear", b.add("QuantizeLinear", "x", *given), *given)
+    out = b.add("MatMul", quantised, b.weight(4, 4))
+    model = from_onnx(b.save(tmp_path / "m.onnx", {"x": (1, 4)}, {out: (1, 4)}))
+    values = model.values_of({"x": np.array([[9.0, 0.5, 0.3, -2.0]], np.float32)}, 0)
+    values[quantised] = np.rint(values["x"])
+    values[quantised][0, place] += 1
+    values[out] = values[quantised] @ values["w2"]
+    agreed = replace(model, values_of=lambda inputs, seed: values).check()
+    assert agreed.ties == (((quantised, 1),) if ties else ())
+    assert agreed.agrees is bool(ties) and (agreed.worst < 1e-6) is bool(ties)
+
+
+def test_two_roundings_of_one_einsum_go_each_its_way() -> None:
+    def run() -> Array:
+        first = nearest(np.array([0.5, 0.5, 2.0, np.nan, np.inf]), "first")
+        return first - nearest(np.array([1.5, 7.2, 1.5, 0.0, 0.0]), "second")
+
+    array, low, high = both_ways(run)
+    assert array[:3].tolist() == [-2, -7, 0]
+    assert low[:3].tolist() == [-2, -7, 0] and high[:3].tolist() == [0, -6, 1]
+    assert np.isnan(low[3]) and np.isinf(high[4])
+
+
+def test_many_roundings_go_up_or_down_together() -> None:
+    array, low, high = both_ways(lambda: sum(nearest(np.array([0.5]), f"{i}") for i in range(9)))
+    assert (array[0], low[0], high[0]) == (0, 0, 9)

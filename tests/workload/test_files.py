@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from einloom.errors import SpecError, SpecErrors
 from einloom.reading.facts import Fact
 from einloom.workload.build import build_workload
-from einloom.workload.einsum import Workload
+from einloom.workload.einsum import NetworkNode, Workload
 from einloom.workload.files import (
     parse_workload,
     read_workload,
@@ -37,7 +37,8 @@ bits: {default: 16, W: 8}
 einsums:
   - T[m,n] = X[m,k] * W[k,n]
   - {name: S, einsum: "Y[m] = T[m,n]", reduction: max}
-  - {name: P, einsum: "m,m->m", inputs: [Y, V], output: Q, group: head.0}
+  - {name: P, einsum: "m,m->m", inputs: [Y, V], output: Q, group: head.0,
+     nodes: [{output: t 1, name: /a/Mul}, {output: q}]}
 outputs: [Q]
 persistent: [W]
 repeat: 32
@@ -70,13 +71,15 @@ def test_round_trips(tmp_path: Path) -> None:
     assert read_workload(tmp_path / "w.yaml") == w
 
 
-def test_modules_and_absorbed_operators_are_kept_and_mean_nothing() -> None:
+def test_modules_nodes_and_absorbed_operators_are_kept_and_mean_nothing() -> None:
     w = parse_workload(GOOD)
-    plain = parse_workload(GOOD.replace(", group: head.0", "").partition("absorbed")[0])
+    said = ", group: head.0,\n     nodes: [{output: t 1, name: /a/Mul}, {output: q}]"
+    plain = parse_workload(GOOD.replace(said, "").partition("absorbed")[0])
     assert plain == w and hash(plain) == hash(w)
     for same in (w, parse_workload(workload_text(w)), pickle.loads(pickle.dumps(w)), reordered(w, list(w.names))):
         assert [e.group for e in same.einsums] == ["", "", "head.0"] and same.absorbed == ("2 x Relu", "1 x bias: of P")
-    assert "group" not in workload_text(plain) and "absorbed" not in workload_text(plain)
+        assert [e.nodes for e in same.einsums] == [(), (), (NetworkNode("t 1", "/a/Mul"), NetworkNode("q"))]
+    assert not any(word in workload_text(plain) for word in ("group", "nodes", "absorbed"))
 
 
 HEAD = "schema: workload/1\nname: x\nbits: 8\n"
@@ -113,6 +116,11 @@ HEAD = "schema: workload/1\nname: x\nbits: 8\n"
             "at most 200 characters (at einsums[0].group); did you mean 'layers.0.self_attn'?",
         ),
         (HEAD + "ranks: {m: 3}\neinsums: [{einsum: 'A[m] = B[m]', group: 0.5}]\n", "w.yaml:5:42:", "found 0.5"),
+        (
+            HEAD + "ranks: {m: 3}\neinsums: [{einsum: 'A[m] = B[m]', nodes: [{name: /a}]}]\n",
+            "w.yaml:5:43:",
+            "key 'output' is missing",
+        ),
         (HEAD + "ranks: {m: 3}\neinsums: ['A[m] = B[m]']\nabsorbed: [1 x Relu, [x]]\n", "w.yaml:6:22:", "found a list"),
         (HEAD + "ranks: {m: 3}\neinsums: ['A[m] = B[m]']\nabsorbed: Relu\n", "w.yaml:6:11:", "expected a list"),
         ("schema: machine/1\n", "w.yaml:1:9:", "a workload file is expected"),
@@ -132,6 +140,8 @@ def test_several_mistakes_come_at_once() -> None:
     assert [error.line for error in caught.value.problems] == [4, 4, 5, 5, 6]
 
 
+words = st.text(min_size=1, max_size=12).filter(str.strip)
+nodes = st.lists(st.builds(NetworkNode, words, st.just("") | words), max_size=2).map(tuple)
 modules = st.from_regex(MODULE_PATH, fullmatch=True).filter(lambda path: len(path) <= 200)
 
 
@@ -154,7 +164,7 @@ def cascades(draw: st.DrawFn) -> Workload:
             einsums.append(f"T{i + 1}[m,n] = {'copy' if kind == 'copy' else 'exp'}(T{i}[m,n])")
     return build_workload(
         draw(st.text(min_size=1, max_size=12).filter(str.strip)),
-        [replace(parse_einsum(text), group=draw(st.just("") | modules)) for text in einsums],
+        [replace(parse_einsum(t), group=draw(st.just("") | modules), nodes=draw(nodes)) for t in einsums],
         {rank: size for rank, size in ranks.items() if rank in used},
         bits={"default": draw(st.integers(1, 32)), "T0": draw(st.integers(1, 32))},
         outputs=[f"T{length}", *draw(st.lists(st.sampled_from([f"T{i + 1}" for i in range(length)]), max_size=2))],
@@ -169,7 +179,7 @@ def cascades(draw: st.DrawFn) -> Workload:
 def test_written_workloads_read_back(workload: Workload) -> None:
     again = parse_workload(workload_text(workload))
     assert again == workload and again.facts == workload.facts and again.absorbed == workload.absorbed
-    assert [e.group for e in again.einsums] == [e.group for e in workload.einsums]
+    assert [(e.group, e.nodes) for e in again.einsums] == [(e.group, e.nodes) for e in workload.einsums]
 
 
 @given(st.text(max_size=300))

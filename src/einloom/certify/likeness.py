@@ -192,6 +192,7 @@ def _of_workload(workload: Workload) -> dict[str, object]:
         **{f"the shape of {tensor.name}": tensor.shape for tensor in workload.tensors},
         "outputs": workload.outputs,
         "the modules of its Einsums": ", ".join(one.group for one in workload.einsums),
+        "the nodes of its Einsums": ", ".join(str(node) for one in workload.einsums for node in one.nodes),
         "absorbed": workload.absorbed,
         "persistent": tuple(tensor.name for tensor in workload.tensors if tensor.persistent),
         **{f"the view {view.name}": (view.tensor, view.shape) for view in workload.views},

@@ -30,6 +30,8 @@ from .arguments import machine_argument, objective_option, workload_argument
 from .guard import FAILED, NamedCommands, fail, guarded
 from .output import keep_apart, tell
 
+NAMED = 3
+"""So many tensors are named where several would be."""
 TITLES = {"zigzag": "ZigZag's accelerators and layers, or Stream's cores,"}
 
 
@@ -141,16 +143,30 @@ def import_onnx(
     click.echo(model.report(), nl=False)
     if output is not None:
         _write(output, model.workload, None, None)
-        writing.write(model.report(), Path(output) / "import.txt")
+        writing.write(model.account(), Path(output) / "import.txt")
         click.echo(str(Path(output) / "import.txt"))
     if check:
         agreed = model.check()
+        against = f" against {agreed.reference}" if agreed.reference else ""
         worst = f"; worst {agreed.worst:.2g} of the largest value" + (f" in {agreed.where}" if agreed.worst else "")
         if agreed.unbounded:
             worst += f"; {agreed.unbounded} with infinities or NaN, where the model has them, too"
-        click.echo(f"  checked   {agreed.tensors} tensors{worst}")
+        click.echo(f"  checked   {agreed.tensors} tensors{against}{worst}")
+        if agreed.ties:
+            click.echo(_ties(agreed.ties))
         if not agreed.agrees:
-            fail(f"{agreed.where} differs from the model's own value by more than {agreed.limit:.2g}", FAILED)
+            value = f"the model's own value{against.replace('against', 'by', 1)}"
+            fail(f"{agreed.where} differs from {value} by more than {agreed.limit:.2g} of its largest", FAILED)
+
+
+def _ties(ties: Sequence[tuple[str, int]]) -> str:
+    """Which values were rounded the other way, in a line."""
+    names = ", ".join(name for name, _ in ties[:NAMED]) + (", ..." if len(ties) > NAMED else "")
+    count = sum(count for _, count in ties)
+    half = f"{count:,} value{'s' * (count > 1)} half-way between two quantised numbers"
+    return (
+        f"  rounded   {half}: the model rounds the other way, and what follows is computed from its values; in {names}"
+    )
 
 
 @export_verb.command("accelforge")

@@ -86,7 +86,12 @@ MEMORY = Record(
         Key("backs", SET, "tensors whose outermost store it may be", default="all"),
         Key("double_buffer", BOOLEAN, "a tile takes twice its size", default=False),
         *_UNIT,
-        Key("setup", _TIME, "seconds before every transfer from or to it", default=0),
+        Key(
+            "setup",
+            _TIME,
+            "seconds before each transfer between it and a store below, in time in events alone",
+            default=0,
+        ),
         Key(
             "release",
             Choice(("end", "start")),
@@ -179,7 +184,7 @@ COMPUTE = Record(
             "numbers of inputs that it executes; by default any",
         ),
         *_UNIT,
-        Key("setup", _TIME, "seconds before it works on a new tile of an operand", default=0),
+        Key("setup", _TIME, "seconds before it works on a new tile of an operand, in time in events alone", default=0),
         Key("stationary", SET, "only a new tile of these takes the setup", default="nothing"),
     ),
     label="compute",
@@ -201,7 +206,7 @@ MACHINE = Record(
             "what a spilled partial sum costs",
             default="read-modify-write",
         ),
-        Key("startup", _TIME, "seconds once per run, in time in events", default=0),
+        Key("startup", _TIME, "seconds once per run, in time in events alone", default=0),
         Key("levels", Each(Either(LEVELS)), "from the outermost memory inwards", required=True),
     ),
 )

@@ -34,10 +34,10 @@ class Memory:
     must, may: tensors that it must hold and that it may hold. backs: tensors whose outermost store it may be.
     double_buffer: a tile takes twice its size. leakage: watts per instance. area: square metres per instance.
 
-    For time in events: setup, seconds before every transfer from or to it; release, whether a slot is free when its
-    last use ends or when it begins; prefetch, how many tiles a store holds in turns (they all take room), if not 1 or,
-    double buffered, 2; through, whether parts pass through as they come: a store below has its part of the tile while
-    the rest is on its way, and a finished part goes up at once, each in one transfer from end to end.
+    For time in events: setup, seconds before each transfer to or from a store below; release, whether a slot is free
+    when its last use ends or when it begins; prefetch, how many tiles a store holds in turns (they all take room), if
+    not 1 or, double buffered, 2; through, whether parts pass through as they come: a store below has its part of the
+    tile while the rest is on its way, and a finished part goes up at once, each in one transfer from end to end.
     """
 
     name: str

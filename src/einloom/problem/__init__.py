@@ -17,6 +17,7 @@ from ..machine.levels import Machine
 from ..mapspace.space import Mapspace
 from ..workload.einsum import Workload
 from .counts import Counts
+from .events import uncounted
 from .selections import unused_selectors
 
 MODEL_VERSION = "1"
@@ -174,9 +175,10 @@ class Problem:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is said to no effect: a sentence for each selector that selects none of the workload's tensors, and for
-        each limit of tiles that no tile has."""
+        each limit of tiles that no tile has; and one for what of the machine no objective counts."""
         asked = self.mapspace
-        return tuple(one.message for one in unused_selectors(self.workload, self.machine, asked.limits, asked.name))
+        unused = unused_selectors(self.workload, self.machine, asked.limits, asked.name)
+        return (*(one.message for one in unused), *uncounted(self.machine))
 
 
 MOMENT = 1e-3  # seconds that a search has at least

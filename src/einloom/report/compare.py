@@ -195,8 +195,8 @@ def _labels(found: list[tuple[str | None, Result]]) -> list[str]:
 
 
 def _computed(workload: Workload) -> dict[str, object]:
-    """The workload's data without what only people read: its modules, and what was absorbed."""
-    plain = tuple(replace(einsum, group="") for einsum in workload.einsums)
+    """The workload's data without what only people read: its modules and nodes, and what was absorbed."""
+    plain = tuple(replace(einsum, group="", nodes=()) for einsum in workload.einsums)
     return workload_data(replace(workload, einsums=plain, absorbed=()))
 
 

@@ -85,13 +85,25 @@ class Access:
 
 
 @dataclass(frozen=True)
+class NetworkNode:
+    """A node of a network. name: as the file has it, empty if the node has none. output: the first tensor it yields."""
+
+    output: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} > {self.output}" if self.name else f"> {self.output}"
+
+
+@dataclass(frozen=True)
 class Einsum:
     """One extended Einsum: `output` from `inputs`, over all its rank variables.
 
     kind: ``multiply`` multiplies the inputs elementwise (one operation per point of the iteration space), ``map``
     applies the named `function`, ``copy`` moves its single input and performs no operations.
     reduction: how points that share an output element combine. group: the module of a network that it is part of, as a
-    dotted path, for people and reports; empty if nothing is known.
+    dotted path, for people and reports; empty if nothing is known. nodes: of the network that are in it, or
+    that it is a part of, for people.
     """
 
     name: str
@@ -101,6 +113,7 @@ class Einsum:
     function: str | None = None
     reduction: Reduction = "sum"
     group: str = field(default="", compare=False)
+    nodes: tuple[NetworkNode, ...] = field(default=(), compare=False)
 
     @cached_property
     def accesses(self) -> tuple[Access, ...]:

@@ -7,14 +7,14 @@ ranks: {m: tokens, k: 64, n: 4 * 64}           # or {value: 64, source: "...", k
 bits: {default: 16, W: 8}                      # or one number
 einsums:
   - T[m,n] = X[m,k] * W[k,n]
-  - {name: S, einsum: "Y[m] = T[m,n]", reduction: max, group: head.pool}
+  - {name: S, einsum: "Y[m] = T[m,n]", reduction: max, group: head.pool, nodes: [{name: /head/Max, output: pooled}]}
 shapes: {X: [128, 64]}                         # only where the accesses do not say it; outside is padding
 outputs: [Y]                                   # default: written and not read
 views: {U: {of: T, shape: [32, 4, 256]}}       # T read under other ranks, as U[a,b,n]
 persistent: [W]
 initial: [K]                                   # what no Einsum writes of it is there from the start
 repeat: 32
-absorbed: [1 x Relu]                           # for people, as group is
+absorbed: [1 x Relu]                           # for people, as group and nodes are
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..reading.keys import NAME, NAMES, TEXT, Each, Either, Key, Number, Record,
 from ..reading.located import Located, from_data, read_file, read_text
 from ..reading.yamltree import dump_yaml
 from .build import build_workload, tensor_shape
-from .einsum import Einsum, TensorView, Workload
+from .einsum import Einsum, NetworkNode, TensorView, Workload
 from .notation import MODULE_PATH, einsum_text, module_path, parse_einsum
 
 VERSION = 1
@@ -43,6 +43,14 @@ _TEXT = Written("an Einsum", parse_einsum, r"=|->")
 BITS = Either((_BITS, Table(_BITS)))
 _AS_THEY_ARE = ("outputs", "persistent", "initial", "repeat", "absorbed")
 """Keys whose values a workload is built with as they are."""
+NODE = Record(
+    "a node",
+    (
+        Key("output", TEXT, "the first tensor that it yields", required=True),
+        Key("name", TEXT, "what it is called"),
+    ),
+    build=lambda view, found: NetworkNode(found["output"], found.get("name", "")),
+)
 EINSUM = Record(
     "an Einsum",
     (
@@ -52,6 +60,7 @@ EINSUM = Record(
         Key("output", NAME, "the output of NumPy's notation"),
         Key("inputs", NAMES, "the inputs of NumPy's notation"),
         Key("group", _MODULE, "its module in a network, for people"),
+        Key("nodes", Each(NODE), "the nodes of a network that are in it, for people"),
     ),
     label="einsum",
 )
@@ -175,7 +184,7 @@ def _einsum(item: Located, reader: FactReader) -> Einsum:
             output=found.get("output", "Z"),
             inputs=found.get("inputs", ()),
         )
-        return replace(einsum, group=found["group"]) if "group" in found else einsum
+        return replace(einsum, group=found.get("group", ""), nodes=tuple(found.get("nodes", ())))
 
 
 def workload_data(workload: Workload) -> dict[str, object]:
@@ -185,8 +194,8 @@ def workload_data(workload: Workload) -> dict[str, object]:
     for einsum in workload.einsums:
         text = einsum_text(einsum)
         own = {} if einsum.name == einsum.output.tensor else {"name": einsum.name}
-        group = {"group": einsum.group} if einsum.group else {}
-        einsums.append({**own, "einsum": text, **group} if own or group else text)
+        said = _for_people(einsum)
+        einsums.append({**own, "einsum": text, **said} if own or said else text)
     tensors = workload.tensors
     shapes = {t.name: noted(list(t.shape), f"shapes.{t.name}", facts) for t in tensors if _declared(workload, t.name)}
     repeated = workload.repeat != 1 or "repeat" in facts
@@ -207,6 +216,11 @@ def workload_data(workload: Workload) -> dict[str, object]:
         "einsums": einsums,
         **{key: value for key, value in optional.items() if value},
     }
+
+
+def _for_people(einsum: Einsum) -> dict[str, object]:
+    nodes = [{"output": node.output, **({"name": node.name} if node.name else {})} for node in einsum.nodes]
+    return {key: value for key, value in (("group", einsum.group), ("nodes", nodes)) if value}
 
 
 def _bits_data(workload: Workload, facts: Mapping[str, Fact]) -> object:

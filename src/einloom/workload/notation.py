@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Literal, TypeVar, cast, get_args
 
 from ..errors import SpecError, nearest
-from .einsum import Access, Einsum, Index, Kind, Reduction
+from .einsum import Access, Einsum, Index, Kind, NetworkNode, Reduction
 from .selectors import KEYWORDS
 
 MAX_LENGTH = 5000
@@ -143,6 +143,8 @@ def check_einsum(einsum: Einsum) -> None:
     check_name(einsum.name, "an Einsum")
     if einsum.group:
         module_path(einsum.group)
+    if not all(isinstance(node, NetworkNode) and node.output for node in einsum.nodes):
+        raise SpecError(f"Einsum {einsum.name} has a node that yields nothing; give NetworkNode(output, name)")
     if not einsum.inputs:
         raise SpecError(f"Einsum {einsum.name} reads nothing")
     if any(access.tensor == einsum.output.tensor for access in einsum.inputs):

@@ -7,7 +7,7 @@ workload of that family. Names of the workload stay where the roles do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 from ...dataclass import dataclass
 from ...errors import SpecError
@@ -104,8 +104,9 @@ class _Names:
             if self.workload.extents.get(mine[variable]) == size:
                 self.unchanged.add(mine[variable])
         output, *inputs = (self._access(access, mine) for access in (role.output, *role.inputs))
-        name, group = self._called(role, output.tensor), self.workload.einsum(self.players.einsums[old]).group
-        return Einsum(name, output, tuple(inputs), role.kind, role.function, role.reduction, group)
+        name, before = self._called(role, output.tensor), self.workload.einsum(self.players.einsums[old])
+        made = Einsum(name, output, tuple(inputs), role.kind, role.function, role.reduction)
+        return replace(made, group=before.group, nodes=before.nodes)
 
     def _called(self, role: Einsum, tensor: str) -> str:
         """The old name of an Einsum that writes what it wrote; else that of the tensor."""

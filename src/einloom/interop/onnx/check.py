@@ -12,6 +12,7 @@ from ...dataclass import dataclass
 from ...errors import SpecError
 from .program import Array, GraphProgram, Step, StepOperand
 from .ranks import Affine, Stored, Var, View
+from .ties import both_ways
 
 LARGEST = 2**27
 """Values of one array of the interpretation."""
@@ -30,6 +31,8 @@ class NumbersChecked:
     """What was compared. worst: the largest difference relative to the largest value of its tensor, `where`.
 
     unbounded: how many tensors have infinities or NaN at the same places on both sides, which are no difference.
+    ties: by tensor, how many values half-way between two quantised numbers the model rounds the other way. They are no
+    difference, and what follows is computed from the model's. reference: who ran the model.
     """
 
     tensors: int
@@ -38,6 +41,8 @@ class NumbersChecked:
     unbounded: int = 0
     limit: float = SINGLE
     """What `worst` may be by the types of the model's values."""
+    ties: tuple[tuple[str, int], ...] = ()
+    reference: str = ""
 
     @property
     def agrees(self) -> bool:
@@ -65,17 +70,40 @@ def precision(kind: np.dtype[Any]) -> float:
     return found
 
 
-def interpret(program: GraphProgram, values: Mapping[str, Array]) -> dict[Stored, Array]:
-    """Every tensor that an Einsum writes, with ranks as its axes. values: of the cascade's inputs, by ONNX name."""
+def interpret(
+    program: GraphProgram, values: Mapping[str, Array], ties: dict[str, int] | None = None
+) -> dict[Stored, Array]:
+    """Every tensor that an Einsum writes, with ranks as its axes. values: of the cascade's inputs, by ONNX name.
+
+    ties: is given, by tensor, how many values half-way between two numbers the model rounds the other way; these are
+    taken from the model. Without it nothing is.
+    """
     found: dict[Stored, Array] = {}
     for step in program.steps:
-        array = _overflowed(_run(step, found, values), values.get(step.output.value or ""))
+        array = _run(step, found, values) if ties is None else _tied(step, found, values, ties)
+        array = _overflowed(array, values.get(step.output.value or ""))
         if step.places:
             whole = found.setdefault(step.output, np.full(step.output.sizes, step.output.fill or 0.0))
             whole[tuple(_index(affine, step.variables) for _, affine in step.places)] = array
         else:
             found[step.output] = array
     return found
+
+
+def _tied(step: Step, found: Mapping[Stored, Array], values: Mapping[str, Array], ties: dict[str, int]) -> Array:
+    """What a step yields, with the model's value wherever only the way of a rounding is between the two."""
+    array, low, high = both_ways(lambda: _run(step, found, values))
+    name = step.output.value
+    if name is None or name not in values or not (low < high).any():
+        return array
+    reference = np.asarray(_stored(step.output, values[name]), float)
+    if step.places:
+        reference = reference[tuple(_index(affine, step.variables) for _, affine in step.places)]
+    slack = SINGLE * float(np.abs(np.where(np.isfinite(reference), reference, 0)).max(initial=0))
+    other = (low < high) & (reference >= low - slack) & (reference <= high + slack)
+    if count := int((other & (np.abs(array - reference) > slack)).sum()):
+        ties[name] = ties.get(name, 0) + count
+    return np.where(other, reference, array)
 
 
 def _overflowed(array: Array, reference: Array | None) -> Array:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ...errors import SpecError
 from ...reading.facts import Fact
 from ...workload.build import build_workload
-from ...workload.einsum import Access, Einsum, Index, TensorView, Workload
+from ...workload.einsum import Access, Einsum, Index, NetworkNode, TensorView, Workload
 from ...workload.notation import FUNCTIONS, RESERVED, check_einsum
 from .graph import Graph
 from .program import GraphProgram, Step, StepOperand
@@ -16,6 +16,7 @@ from .ranks import Affine, Rank, Stored, Var
 
 MAX_EINSUMS = 20_000
 MAX_BITS = 4096
+MAX_NODE_NAME = 200
 
 
 class Names:
@@ -116,13 +117,14 @@ class Emission:
             access = Access(output, tuple(_index(affine, table) for _, affine in step.places))
             name = self._names.of(f"{output}_part", "T")
         if step.function == "copy" and len(inputs) == 1 and _copies(inputs[0], access):
-            return [*found, Einsum(name, access, tuple(inputs), "copy", group=step.group)]
+            return [*found, Einsum(name, access, tuple(inputs), "copy", group=step.group, nodes=_nodes(step))]
         function = None if step.meaning is None else step.function or "elementwise"
         if function is not None and (function == "copy" or FUNCTIONS.get(function, 0) not in (None, len(inputs))):
             function = "elementwise"
         reduction = step.reduction if any(v not in access.variables for i in inputs for v in i.variables) else "sum"
         kind = "multiply" if function is None else "map"
-        einsum = Einsum(name, access, tuple(inputs), kind, function, reduction, step.group)  # type: ignore[arg-type]
+        said = {"group": step.group, "nodes": _nodes(step)}
+        einsum = Einsum(name, access, tuple(inputs), kind, function, reduction, **said)  # type: ignore[arg-type]
         check_einsum(einsum)
         return [*found, einsum]
 
@@ -154,6 +156,15 @@ class Emission:
             table[var] = name
             self.extents[name] = root.size
         return table
+
+
+def _nodes(step: Step) -> tuple[NetworkNode, ...]:
+    """The nodes in a step, with names that files can hold."""
+    return tuple(NetworkNode(_plain(node.output) or "?", _plain(node.name)) for node in step.nodes)
+
+
+def _plain(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text.strip())[:MAX_NODE_NAME].strip()
 
 
 def _missing(tensor: Stored) -> int:

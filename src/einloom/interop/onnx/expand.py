@@ -30,14 +30,21 @@ def expanded(onnx: Any, model: Any, kept: Collection[str] = ()) -> Any:
 
     Sizes of inputs must be known. What a node becomes is named after it and belongs to its module.
     """
-    for i, node in enumerate(model.graph.node):
-        node.name = node.name or f"{node.op_type}_{i}#{i}"
+    name_all(model)
     model = _bodies(onnx, model, kept)
     if any(_is_product(node, kept) for node in model.graph.node):
         nodes = [made for node in model.graph.node for made in _product(onnx, model, node, kept)]
         del model.graph.node[:]
         model.graph.node.extend(nodes)
     return model
+
+
+def name_all(model: Any) -> frozenset[str]:
+    """Give a name to each node that has none; these names."""
+    made = {i: f"{node.op_type}_{i}#{i}" for i, node in enumerate(model.graph.node) if not node.name}
+    for i, name in made.items():
+        model.graph.node[i].name = name
+    return frozenset(made.values())
 
 
 def _bodies(onnx: Any, model: Any, kept: Collection[str]) -> Any:

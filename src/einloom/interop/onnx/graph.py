@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...dataclass import dataclass
+from ...workload.einsum import NetworkNode
 from ...workload.notation import module_path_of
 
 Array = np.ndarray[Any, Any]
@@ -18,7 +19,10 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class OnnxNode:
-    """One operator application. scope: the module path that the exporter wrote beside it, if it did."""
+    """One operator application. scope: the module path that the exporter wrote beside it, if it did.
+
+    named: False if the file gives it no name. before: nodes that are one with it, ahead of it.
+    """
 
     name: str
     operator: str
@@ -28,6 +32,14 @@ class OnnxNode:
     attributes: Mapping[str, Any]
     version: int
     scope: str = ""
+    named: bool = True
+    before: tuple[NetworkNode, ...] = ()
+
+    @property
+    def origin(self) -> tuple[NetworkNode, ...]:
+        """Its names, and those of nodes that are one with it."""
+        output = next(filter(None, self.outputs), "")
+        return (*self.before, NetworkNode(output, self.name if self.named else ""))
 
     @property
     def group(self) -> str:

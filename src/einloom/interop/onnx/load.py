@@ -20,7 +20,7 @@ import numpy as np
 
 from ...errors import MissingExtra, SpecError, combined, nearest
 from ...reading.plugins import MISTAKES
-from .expand import DOMAINS, expanded
+from .expand import DOMAINS, expanded, name_all
 from .folding import fold
 from .graph import FUNCTION, OPTIONS, Graph, OnnxNode, Wording
 from .quantised import narrow, without_pairs
@@ -32,6 +32,8 @@ MAX_NODES = 100_000
 MAX_VALUES = 2**40  # of one tensor
 KEPT = 4096  # values of a constant that are kept
 ROUNDS = 8
+SHAPED_AS_INPUT = frozenset(("GroupNormalization", "MeanVarianceNormalization"))
+"""Functions without shape inference in the package onnx, whose result has the shape and the type of their input."""
 NAME_SCOPES = "pkg.torch.onnx.name_scopes"
 _BITS = {"BOOL": 1, "INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2}
 
@@ -116,10 +118,11 @@ def from_model(
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
     inputs = _bind(onnx, model.graph, dict(sizes), file, wording)
+    unnamed = name_all(model)
     model = expanded(onnx, model, opaque)
     constants = _strip(onnx, model.graph, kept)
     versions = {opset.domain: opset.version for opset in model.opset_import}
-    nodes = [_node(onnx, node, i, versions) for i, node in enumerate(model.graph.node)]
+    nodes = [_node(onnx, node, i, versions, unnamed) for i, node in enumerate(model.graph.node)]
     check_order(nodes, {*inputs, *constants}, file)
     check_inputs(onnx, nodes, file)
     graph = Graph(Path(file).stem, nodes, inputs, tuple(o.name for o in model.graph.output), constants=constants)
@@ -153,8 +156,7 @@ def _infer(onnx: Any, model: Any, graph: Graph) -> None:
     """Shapes, and whatever folds; again while what folded may give further shapes."""
     nodes, known = graph.nodes, 0
     for _ in range(ROUNDS):
-        inferred = onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=True)
-        _note_shapes(onnx, inferred.graph, graph)
+        _note_shapes(onnx, _inferred(onnx, model).graph, graph)
         graph.nodes = fold(graph, nodes)
         if len(graph.constants) == known or all(name in graph.shapes for node in graph.nodes for name in node.outputs):
             return
@@ -168,6 +170,22 @@ def _infer(onnx: Any, model: Any, graph: Graph) -> None:
         nodes = graph.nodes
         del model.graph.node[:]
         model.graph.node.extend(kept)
+
+
+def _inferred(onnx: Any, model: Any) -> Any:
+    """The model with shapes. A norm that the package knows no shape of stands as an Identity meanwhile."""
+    norms = [node for node in model.graph.node if node.op_type in SHAPED_AS_INPUT and node.domain in DOMAINS]
+    originals = []
+    for node in norms:
+        originals.append(onnx.NodeProto())
+        originals[-1].CopyFrom(node)
+        node.op_type = "Identity"
+        del node.input[1:]
+        del node.attribute[:]
+    found = onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=True)
+    for node, original in zip(norms, originals, strict=True):
+        node.CopyFrom(original)
+    return found
 
 
 def _unshaped(onnx: Any, model: Any, graph: Graph) -> str:
@@ -285,7 +303,7 @@ def _values(onnx: Any, tensor: Any, kept: int) -> Any:
     return onnx.numpy_helper.to_array(tensor)
 
 
-def _node(onnx: Any, proto: Any, number: int, versions: Mapping[str, int]) -> OnnxNode:
+def _node(onnx: Any, proto: Any, number: int, versions: Mapping[str, int], unnamed: Collection[str]) -> OnnxNode:
     domain = "" if proto.domain in DOMAINS else proto.domain
     version = versions.get(proto.domain, versions.get(domain, 1))
     attributes = {item.name: _attribute(onnx, item) for item in proto.attribute}
@@ -298,6 +316,7 @@ def _node(onnx: Any, proto: Any, number: int, versions: Mapping[str, int]) -> On
         attributes,
         version,
         _scope(proto),
+        bool(proto.name) and proto.name not in unnamed,
     )
 
 

@@ -228,7 +228,7 @@ class Lowering:
             order = [*moved, *constants]
             meaning, read = _reordered(meaning, [order.index(o) for o in read]), moved
         step = Step(tensor, kept, tuple(read), tuple(constants), function, meaning, reduction)
-        step.labels, step.group = (self.node.operator,), self.node.group
+        step.labels, step.group, step.nodes = (self.node.operator,), self.node.group, self.node.origin
         self.program.steps.append(step)
         return whole(tensor, [[Var(var.rank) for var in dim] for dim in dims])
 
@@ -368,7 +368,7 @@ class Lowering:
                 places.append((rank, Affine(((var, 1),))))
         operand = StepOperand(view.tensor, view.places).put(table)
         step = Step(tensor, tuple(kept), (operand,), (), "copy", lambda arrays: arrays[0], places=tuple(places))
-        step.group = self.node.group
+        step.group, step.nodes = self.node.group, self.node.origin
         self.program.steps.append(step)
 
     def pointwise(self, operands: Sequence[View], function: str, meaning: Meaning, value: str | None = None) -> View:

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, Literal
 
 from ...dataclass import dataclass
+from ...workload.einsum import NetworkNode
 from .ranks import Affine, Place, Stored, Var, View
 
 Array = Any
@@ -52,7 +53,7 @@ class Step:
 
     variables: of the output's ranks, in their order. places: where a point stands in the output, if the Einsum writes
     only a part of it. meaning: what a map applies to operands and then constants, None
-    for a product. labels: the ONNX operators in it, innermost first.
+    for a product. labels: the ONNX operators in it, innermost first. nodes: of the graph that are in it.
     """
 
     output: Stored
@@ -65,6 +66,7 @@ class Step:
     epilogues: tuple[Epilogue, ...] = ()
     labels: tuple[str, ...] = ()
     group: str = ""
+    nodes: tuple[NetworkNode, ...] = ()
     places: tuple[Place, ...] = ()
 
     @property

@@ -64,7 +64,7 @@ def without_pairs(graph: Graph) -> list[OnnxNode]:
             elif node.inputs[0] in pairs:
                 before = pairs[node.inputs[0]]
                 attributes = {**before.attributes, ROUNDED: node.inputs[0]}
-                node = replace(node, operator=Q, attributes=attributes)
+                node = replace(node, operator=Q, attributes=attributes, before=before.origin)
         elif pairs.get(node.outputs[0] if node.outputs else "") is node:
             node = _same(node, node.inputs[0])
         found.append(node)

@@ -26,6 +26,8 @@ from .simplify import simplify
 from .walk import program
 
 WARNED = 0.05
+SHOWN = 3
+"""So many nodes are named to who names none."""
 WIDTHS = ("weights", "default")
 ValuesOf = Callable[[Mapping[str, Array] | None, int], dict[str, Array]]
 
@@ -35,7 +37,7 @@ class ImportedModel:
     """A network: its workload, and how it follows from the file.
 
     absorbed: operators that became part of an Einsum, with how many of each. values_of: runs the model itself on inputs
-    (random ones without any) and a seed.
+    (random ones without any) and a seed; runner: who does that.
     """
 
     workload: Workload
@@ -44,6 +46,7 @@ class ImportedModel:
     absorbed: Mapping[str, int]
     copies: tuple[str, ...]
     values_of: ValuesOf = field(repr=False)
+    runner: Callable[[], str] = field(default=str, repr=False)
 
     @property
     def file(self) -> str:
@@ -94,6 +97,16 @@ class ImportedModel:
             lines.append(f"  warning: {share_cut:.0%} of the values that pass between nodes are handed over at cuts")
         return "\n".join(lines) + "\n"
 
+    def account(self) -> str:
+        """The report, and which nodes each Einsum has in it."""
+        lines = [
+            f"  {einsum.name}: {', '.join(str(node) for node in einsum.nodes)}"
+            for einsum in self.workload.einsums
+            if einsum.nodes
+        ]
+        head = "Einsums and the nodes in them, each as its name (if it has one) > the first tensor that it yields"
+        return "\n".join([self.report(), head, *lines]) + "\n"
+
     def _share_cut(self) -> float:
         moved = sum(prod(tensor.sizes) for tensor in dict.fromkeys(step.output for step in self.program.steps))
         cut = sum(fate.values for fate in self.program.fates if fate.kind == "cut")
@@ -108,13 +121,15 @@ class ImportedModel:
         values = self.values_of(inputs, read_seed(seed))
         try:
             with np.errstate(all="ignore"):
-                found = compare(self.program, interpret(self.program, values), values)
+                ties: dict[str, int] = {}
+                found = compare(self.program, interpret(self.program, values, ties), values)
         except MemoryError as error:
             raise SpecError(f"too large to be checked: {error}", file=self.file) from None
         computed = [name for node in self.graph.nodes for name in node.outputs if name in self.graph.types]
         rounded = [node.outputs[0] for node in self.graph.nodes if node.operator == "QuantizeLinear"]
         steps = [2.0 ** (1 - self.graph.bits[name]) for name in rounded if name in self.graph.bits]
-        return replace(found, limit=limit((self.graph.types[name] for name in computed), steps))
+        most = limit((self.graph.types[name] for name in computed), steps)
+        return replace(found, limit=most, ties=tuple(ties.items()), reference=self.runner())
 
 
 def from_onnx(
@@ -152,17 +167,23 @@ def read_onnx(
 
         return values_of(str(path), graph, inputs, seed)
 
-    return imported_model(graph, values, bits, operands, opaque)
+    def ran() -> str:
+        from .reference import runner
+
+        return runner()
+
+    return imported_model(graph, values, ran, bits, operands, opaque)
 
 
 def imported_model(
     graph: Graph,
     values_of: ValuesOf,
+    runner: Callable[[], str],
     bits: int | Mapping[str, int] | None = None,
     operands: int | None = None,
     boundary: str | Iterable[str] = (),
 ) -> ImportedModel:
-    """As `from_onnx`, of a graph that is loaded; values_of runs it."""
+    """As `from_onnx`, of a graph that is loaded; values_of runs it, and runner says who does."""
     widths = _widths(bits, graph.file)
     if operands is not None and not whole_number(operands, MAX_VALUES):
         raise SpecError(f"operands: {operands!r:.40} is not a whole number from 1 on", file=graph.file)
@@ -178,7 +199,7 @@ def imported_model(
     )
     emission = Emission(found)
     workload = emission.workload(graph, widths, absorbed)
-    return ImportedModel(workload, graph, found, dict(absorbed), tuple(emission.copies), values_of)
+    return ImportedModel(workload, graph, found, dict(absorbed), tuple(emission.copies), values_of, runner)
 
 
 def whole_number(value: object, most: int) -> TypeGuard[int]:
@@ -203,10 +224,14 @@ def _widths(bits: object, file: str) -> Mapping[str, int]:
 
 def _nodes(boundary: str | Iterable[str], graph: Graph) -> frozenset[str]:
     """Names of nodes, one or several. Raises SpecError for one that the graph does not have."""
-    names = {node.name for node in graph.nodes}
+    names = {node.name: node.name for node in graph.nodes}
+    yields = {output: node.name for node in graph.nodes for output in node.outputs if output}
     asked = frozenset((boundary,) if isinstance(boundary, str) else boundary)
     for name in asked:
         if name not in names:
-            close = nearest(str(name), names)
-            raise SpecError(f"no node is called {name!r:.120}", file=graph.file, suggestion=close)
+            close = yields.get(name) or nearest(str(name), names)
+            first = ", ".join(f"{node!r:.80}" for node in list(names)[:SHOWN])
+            more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+            known = "" if close else f"; nodes are {first}{more}; import.txt names those of each Einsum"
+            raise SpecError(f"no node is called {name!r:.120}{known}", file=graph.file, suggestion=close)
     return asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Iterable, Mapping
@@ -38,6 +39,15 @@ def values_of(file: str, graph: Graph, inputs: Mapping[str, Array] | None, seed:
     except failures as error:
         raise SpecError(f"the model cannot be run: {error!s:.200}", file=file) from None
     return {**found, **given}
+
+
+def runner() -> str:
+    """Who runs models here, with its version."""
+    try:
+        import onnxruntime
+    except ImportError:
+        return f"the reference implementation of onnx {library().__version__}"
+    return f"onnxruntime {onnxruntime.__version__}"
 
 
 def _bind(proto: Any, graph: Graph) -> None:
@@ -121,8 +131,8 @@ def _run(onnx: Any, model: Any, graph: Graph, given: Mapping[str, Array]) -> dic
 
 def operators(model: Any) -> list[Any]:
     """Operators that the package onnx does not run, or runs wrongly."""
-    old = any(opset.version < 19 for opset in model.opset_import if opset.domain in DOMAINS)
-    return [_lrn(), *(_quantisation() if old else ())]
+    version = min((opset.version for opset in model.opset_import if opset.domain in DOMAINS), default=1)
+    return [_lrn(), *(_quantisation() if version < 19 else ()), *(_softmax() if version < 13 else ())]
 
 
 def _lrn() -> Any:
@@ -137,6 +147,35 @@ def _lrn() -> Any:
             return ((x / (bias + alpha / size * squares) ** beta).astype(x.dtype),)
 
     return LRN
+
+
+def _softmax() -> list[Any]:
+    """Softmax and its kin of before opset 13, over all dimensions from the axis on; the package goes over one alone."""
+    from onnx.reference.op_run import OpRun
+
+    def flat(operator: Any, x: Array) -> Array:
+        axis = next((item.i for item in operator.onnx_node.attribute if item.name == "axis"), 1)
+        return x.reshape(math.prod(x.shape[: axis % max(x.ndim, 1)]), -1)
+
+    def logarithms(operator: Any, x: Array) -> Array:
+        rows = flat(operator, x)
+        rows = rows - rows.max(axis=1, keepdims=True)
+        return np.asarray(rows - np.log(np.exp(rows).sum(axis=1, keepdims=True))).reshape(x.shape)
+
+    class Softmax(OpRun):  # type: ignore[misc]
+        def _run(self, x: Array, **_: Any) -> tuple[Array]:
+            return (np.exp(logarithms(self, x)).astype(x.dtype),)
+
+    class LogSoftmax(OpRun):  # type: ignore[misc]
+        def _run(self, x: Array, **_: Any) -> tuple[Array]:
+            return (logarithms(self, x).astype(x.dtype),)
+
+    class Hardmax(OpRun):  # type: ignore[misc]
+        def _run(self, x: Array, **_: Any) -> tuple[Array]:
+            rows = flat(self, x)
+            return ((np.arange(rows.shape[1]) == rows.argmax(axis=1)[:, None]).reshape(x.shape).astype(x.dtype),)
+
+    return [Softmax, LogSoftmax, Hardmax]
 
 
 def _quantisation() -> list[Any]:

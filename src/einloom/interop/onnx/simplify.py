@@ -1,7 +1,8 @@
 """The program simplified, to a fixpoint: elementwise maps move into who reads them or who makes what they read.
 
 A. A pointwise Einsum read once, by a map over the same points, moves into it.
-B. A pointwise Einsum of one tensor becomes an epilogue of that tensor's only producer: it moves nothing more.
+B. A pointwise Einsum of one tensor becomes an epilogue of that tensor's only producer: it moves nothing more. One that
+   narrows goes before A: the producer then writes few bits, and in its reader it would leave the many to be moved.
 C. A tensor that all readers take at constant digits of one rank is written by one Einsum per digit.
 """
 
@@ -18,7 +19,12 @@ DIGITS = 8
 
 def simplify(program: GraphProgram, operands: int | None = None) -> None:
     """Change the program in place. operands: no merge makes an Einsum of more operands than so many."""
-    while _into_readers(program, operands) or _into_writers(program) or _by_digit(program):
+    while (
+        _into_writers(program, narrowing=True)
+        or _into_readers(program, operands)
+        or _into_writers(program)
+        or _by_digit(program)
+    ):
         pass
 
 
@@ -50,6 +56,7 @@ def _into_readers(program: GraphProgram, most: int | None) -> bool:
             reader.operands, reader.constants, reader.meaning = merged
             copied = reader.function == "copy"
             reader.labels = (*reader.labels, *step.labels) if copied else (*step.labels, *reader.labels)
+            reader.nodes = tuple(dict.fromkeys((*step.nodes, *reader.nodes)))
             alone = reader.function in ("", "copy") and not reader.reduced
             reader.function = (step.function if alone else "") or "elementwise"
             gone.add(step)
@@ -101,14 +108,16 @@ def _composed(
     return run
 
 
-def _into_writers(program: GraphProgram) -> bool:
-    """Rule B, wherever it applies; True if it did."""
+def _into_writers(program: GraphProgram, narrowing: bool = False) -> bool:
+    """Rule B, wherever it applies; True if it did. narrowing: only for results of fewer bits than their operand."""
     readers, writers, outputs = program.readers(), program.writers(), set(program.outputs)
     gone: set[Step] = set()
     for step in program.steps:
         if not step.pointwise or len(step.operands) != 1:
             continue
         operand = step.operands[0]
+        if narrowing and step.output.bits >= operand.tensor.bits:
+            continue
         writer, axes = writers.get(operand.tensor), _bare(operand)
         alone = len(readers[operand.tensor]) == 1 and operand.tensor not in outputs
         if writer is None or not alone or axes is None or set(axes) != set(step.variables):
@@ -126,6 +135,7 @@ def _into_writers(program: GraphProgram) -> bool:
             writer.epilogues += (Epilogue(step.labels[-1], step.meaning, constants),)
         inside = step.function == "copy" and writer.meaning is not None
         writer.labels = (*step.labels, *writer.labels) if inside else (*writer.labels, *step.labels)
+        writer.nodes = tuple(dict.fromkeys((*writer.nodes, *step.nodes)))
         writer.output = step.output
         writer.places = tuple((rank, affine.put(table)) for rank, affine in step.places)
         if not step.places:

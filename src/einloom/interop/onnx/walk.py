@@ -10,7 +10,7 @@ from .graph import Graph, OnnxNode
 from .lower import Boundary, Cut, Lowering, Refused
 from .operators import CARRIES_CONTROL, TABLE_LOOKUPS, known, lower
 from .program import Fate, FateKind, GraphProgram
-from .ranks import Locked, Uneven, expanded
+from .ranks import Locked, Uneven, View, expanded
 
 PASSES = 200
 CONTROL = frozenset("biu")
@@ -115,6 +115,20 @@ class _Walk:
             if name in self.views:
                 self.program.outputs.append(self.views[name].tensor.base)
                 self.program.results[name] = self.views[name]
+                self._named(name, self.views[name].normal())
+
+    def _named(self, output: str, view: View) -> None:
+        """Call a tensor as the graph's output that it is, where an Identity stands between."""
+        tensor = view.tensor
+        written = any(step.output is tensor for step in self.program.steps)
+        named = {*self.graph.outputs, None}
+        if not written or tensor.value in named or tensor.name in named:
+            return
+        axes = [axis for dim in view.dims for axis in dim]
+        if [affine.bare for _, affine in view.places] == axes and view.shape == self.graph.shapes.get(
+            tensor.value or ""
+        ):
+            tensor.name = output
 
 
 def _settle(program: GraphProgram) -> None:

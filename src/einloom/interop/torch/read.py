@@ -10,7 +10,7 @@ from ..onnx.read import ImportedModel, imported_model
 from .aten import write
 from .calls import AtenGraph
 from .trace import exported, library
-from .values import values_of
+from .values import runner, values_of
 
 
 def from_torch(
@@ -34,4 +34,4 @@ def from_torch(
     program = exported(module, args, kwargs, name)
     graph = AtenGraph(torch, program, name)
     made = graph.run(write)
-    return imported_model(made, partial(values_of, graph), bits, operands, boundary)
+    return imported_model(made, partial(values_of, graph), runner, bits, operands, boundary)

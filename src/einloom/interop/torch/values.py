@@ -42,6 +42,13 @@ def values_of(whole: AtenGraph, inputs: Mapping[str, Array] | None, seed: int) -
     return {**found, **given}
 
 
+def runner() -> str:
+    """Who runs modules here, with its version."""
+    import torch
+
+    return f"torch {torch.__version__}"
+
+
 def _note(found: dict[str, Array], names: Any, result: Any) -> None:
     """Keep a tensor, or several, under the names of values."""
     if isinstance(names, str) and hasattr(result, "numpy"):

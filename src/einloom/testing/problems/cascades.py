@@ -307,7 +307,7 @@ def _grown(rng: Random, on: Collection[str], room: int, most: int) -> Data | Non
 
 
 def _described(data: Data) -> None:
-    """Give half of the workloads modules and absorbed operators, by dice of their own: they change nothing else."""
+    """Give half of the workloads what is for people, by dice of their own: it changes nothing else."""
     rng = Random(repr(data))
     if rng.random() < 0.5:
         return
@@ -316,6 +316,11 @@ def _described(data: Data) -> None:
         if rng.random() < 0.7:
             whole = line if isinstance(line, dict) else {"einsum": line}
             data["einsums"][i] = {**whole, "group": rng.choice(("0", "1.5", "layers.0.norm", "layers.1"))}
+    for i, line in enumerate(data["einsums"]):
+        if rng.random() < 0.3:
+            whole = line if isinstance(line, dict) else {"einsum": line}
+            nodes = [{"output": "/a/Add_output_0"}, {"output": "t: 1", "name": "/a/Mul"}]
+            data["einsums"][i] = {**whole, "nodes": rng.sample(nodes, rng.randint(1, 2))}
 
 
 def _fixed_sizes(data: Data, cascade: GrowingCascade) -> None:

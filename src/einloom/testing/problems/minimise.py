@@ -115,7 +115,7 @@ def _changed(data: Data, path: tuple[Any, ...], value: Any) -> Data:
 
 def _fewer_keys(data: Data) -> Iterator[Data]:
     for path in _paths(data):
-        if path[-1] == "group" or (path[0] not in ("einsums", "ranks") and path[-1] not in KEPT):
+        if path[-1] in ("group", "nodes") or (path[0] not in ("einsums", "ranks") and path[-1] not in KEPT):
             yield _without(data, path)
 
 

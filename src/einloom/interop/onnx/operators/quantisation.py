@@ -12,6 +12,7 @@ from ..lower import Cut, Lowering
 from ..program import Array
 from ..quantised import DQ, ROUNDED, Q
 from ..ranks import View
+from ..ties import nearest
 
 
 def _quantize(p: Lowering, node: OnnxNode) -> View:
@@ -30,7 +31,7 @@ def _quantize(p: Lowering, node: OnnxNode) -> View:
     def quantize(a: Sequence[Array]) -> Array:
         zero = a[2].astype(float) if len(a) > 2 else 0.0
         quotient = a[0].astype(own) / a[1].astype(own)
-        found = np.clip(np.rint(quotient.astype(float)) + zero, least, most)
+        found = np.clip(nearest(quotient.astype(float), node.outputs[0]) + zero, least, most)
         return found if rounded is None else (found - zero) * a[1]
 
     return p.pointwise([p.view(node.inputs[0]), *_scales(p, node)], "elementwise", quantize, node.outputs[0])

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
 
 from ..graph import OnnxNode
 from ..lower import Boundary, Cut, Lowering
@@ -126,9 +129,29 @@ def _gather(p: Lowering, node: OnnxNode) -> View:
     flat = [int(i) % view.shape[dim] for i in indices.reshape(-1)]
     step = flat[1] - flat[0] if len(flat) > 1 else 1
     if step < 1 or flat != list(range(flat[0], flat[0] + step * len(flat), step)):
-        raise Cut("rows in an order that is no range")
+        mode = _padding(flat, view.shape[dim])
+        raise Cut(f"padding by {mode!r}" if mode else "rows in an order that is no range")
     view = p.sliced(view, dim, flat[0], step, len(flat))
     return view if indices.ndim == 1 else p.reshaped(view, p.shape(node.outputs[0]))
+
+
+def _padding(rows: list[int], size: int) -> str:
+    """The mode of the padding that a choice of rows is, as PyTorch writes it; empty if it is none.
+
+    >>> _padding([1, 0, 1, 2, 1], 3), _padding([0, 0, 1, 2], 3), _padding([2, 0, 1, 2], 3), _padding([2, 1, 0], 3)
+    ('reflect', 'edge', 'wrap', '')
+    """
+    more = len(rows) - size
+    modes: list[tuple[Literal["reflect", "edge", "wrap"], int]] = [
+        ("reflect", rows[0]),
+        ("edge", rows.count(0) - 1),
+        ("wrap", -rows[0] % size),
+    ]
+    for mode, before in modes:
+        ends = (before, more - before)
+        if more > 0 and min(ends) >= 0 and rows == np.pad(np.arange(size), ends, mode).tolist():
+            return mode
+    return ""
 
 
 def _depth_to_space(p: Lowering, node: OnnxNode) -> View:
