@@ -707,25 +707,32 @@ def explain(
     mapspace: Mapspace | str | Path | None = None,
     dataflow: Flows | None = None,
     full_use: bool = False,
+    space: str | None = None,
+    order: Order | None = None,
+    stores: Stores | None = None,
+    max_fused_loops_per_rank_variable: int | None = None,
     quick: bool = False,
     seconds: float | None = None,
     watch: Watcher | None = None,
 ) -> Explanation:
     """Why a problem has no mapping and what would give it one, or what binds a mapping; see docs/explain.md.
 
-    workload: with a machine, as in `map`; alone, a saved answer (an object or a file), of which a result is explained
-    as it is and anything else as the problem that it had. quick: no optima are searched for. seconds: budget of wall
+    workload: with a machine and the limits of the mapspace, as in `map`; alone, a saved answer (an object or a file),
+    of which a result is explained as it is and anything else as the problem that it had. Of a dataflow that rewrites,
+    the best of all numbers of tiles is explained. quick: no optima are searched for. seconds: budget of wall
     time; what is known by then comes back, marked as not complete. Raises SpecError.
     """
-    from .diagnose import explain_problem, explain_result
+    from .diagnose import explain_best, explain_problem, explain_result
 
     workload, seconds = pathless(workload), read_budget(seconds).seconds
     if machine is not None:
         if isinstance(workload, Result | Unmapped):
             raise SpecError("a saved answer brings its own machine")
-        asked = problem(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
+        again = max_fused_loops_per_rank_variable
+        limits = (max_fused_loops, mapspace, dataflow, full_use, space, order, stores, again)
+        asked = problems(workload, machine, objective, *limits)
         with interruptible(watch) as heard:
-            return explain_problem(asked, quick, seconds, heard)
+            return explain_best(asked, quick, seconds, heard)
     refuse_alone(workload, "machine is")
     answer = read_answer(workload) if isinstance(workload, str) else workload
     if not isinstance(answer, Result | Unmapped):

@@ -9,7 +9,7 @@ import click
 
 from .. import api as verbs
 from .. import stops
-from ..diagnose import Explanation, explain_problem, explain_result, parse_explanation
+from ..diagnose import Explanation, explain_best, explain_problem, explain_result, parse_explanation
 from ..errors import SpecError
 from ..problem import OBJECTIVES, Budget, Problem
 from ..reading.located import file_text
@@ -18,12 +18,13 @@ from ..result import Result, document
 from ..result.unmapped import parse_answer
 from ..search.method import Recorder
 from ..search.principles.told import told
+from ..search.several import Labelled
 from . import completion, output
 from .arguments import machine_or_none, objective_option
 from .commands import limited
 from .guard import guarded, stopped
 
-Answer = Problem | Result | Explanation
+Answer = Problem | Result | Explanation | tuple[Labelled, ...]
 
 
 @click.command("explain")
@@ -61,7 +62,7 @@ def explain_verb(
         return
     asked: Answer
     if machine is not None:
-        asked = verbs.problem(workload, machine, objective or "energy", **limits)
+        asked = verbs.problems(workload, machine, objective or "energy", **limits)
     elif any(value not in (None, ()) and value is not False for value in (objective, *limits.values())):
         raise SpecError("a saved answer brings its own objective and mapspace; give a workload and a machine")
     else:
@@ -86,9 +87,14 @@ def _saved(path: str) -> Answer:
     return answer if isinstance(answer, Result) else answer.problem
 
 
-def _explained(asked: Problem | Result, quick: bool, seconds: float | None, stop: list[int]) -> Explanation:
-    with display(asked.objective) as shown:
+def _explained(
+    asked: Problem | Result | tuple[Labelled, ...], quick: bool, seconds: float | None, stop: list[int]
+) -> Explanation:
+    objective = asked[0].problem.objective if isinstance(asked, tuple) else asked.objective
+    with display(objective) as shown:
         recorder = Recorder(on_change=shown, stop=lambda: bool(stop))
         if isinstance(asked, Result):
             return explain_result(asked, quick, seconds, recorder)
+        if isinstance(asked, tuple):
+            return explain_best(asked, quick, seconds, recorder)
         return explain_problem(asked, quick, seconds, recorder)
