@@ -62,7 +62,8 @@ def explain_verb(
         return
     asked: Answer
     if machine is not None:
-        asked = verbs.problems(workload, machine, objective or "energy", **limits)
+        several = verbs.problems(workload, machine, objective or "energy", **limits)
+        asked = several if len(several) > 1 else several[0].problem
     elif any(value not in (None, ()) and value is not False for value in (objective, *limits.values())):
         raise SpecError("a saved answer brings its own objective and mapspace; give a workload and a machine")
     else:
