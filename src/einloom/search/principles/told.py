@@ -6,16 +6,17 @@ Comes in: a problem that method `principles` answers. Goes out: `Told`, lines of
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ...dataclass import dataclass
 from ...errors import Infeasible
 from ...problem import Problem
-from .matmul import Cutting, OperandSchedule, best_schedule
+from .matmul import Accounting, Cutting, Matmul, OperandSchedule, best_schedule
 from .method import buffer_values, checked
 from .pairs import compared
 from .roles import Roles, pair_of
-from .rules import buffer_class, chosen_class, judged
+from .rules import Judged, buffer_class, chosen_class, judged
 
 SAYS = {
     1: "principle 1: the smallest operand is stationary, its tile a square",
@@ -59,10 +60,16 @@ def told(problem: Problem) -> Told:
             f"  class        {chosen_class(matmul, buffer)} ({buffer_class(matmul, buffer)} by the thresholds)",
             f"  holds        {SAYS[found.pick.principle]}",
             f"  picks        {_shown(part, picked)}: {found.moved} values moved{misfit}",
+            *_equal(part, matmul, found, rule),
             f"  optimum      {_shown(part, best)}: {best.traffic} values moved",
             f"  costs here   {found.regret:.1%} more than the optimum",
         ]
-        entry = {"einsum": part.einsum, "principle": found.pick.principle, "moved": found.moved}
+        entry = {
+            "einsum": part.einsum,
+            "principle": found.pick.principle,
+            "moved": found.moved,
+            "equal_picks": len(found.equal),
+        }
         data["multiplications"].append({**entry, "optimum": best.traffic, "regret": found.regret})
     if len(parts) == 2:
         pair = compared(pair_of(workload, parts), buffer, rule, cutting)
@@ -82,6 +89,14 @@ def told(problem: Problem) -> Told:
     if batches > 1:
         lines.append(f"all numbers are of one of {batches} batches")
     return Told(tuple(lines), data)
+
+
+def _equal(part: Roles, matmul: Matmul, found: Judged, rule: Accounting) -> Iterator[str]:
+    """A line for each other pick of a tie."""
+    for one in found.equal:
+        if one != found.pick:
+            moved = one.moved(matmul, rule)
+            yield f"  or           {_shown(part, one.schedule)}: {moved} values moved; the principle leaves that open"
 
 
 def _shown(part: Roles, one: OperandSchedule) -> str:
