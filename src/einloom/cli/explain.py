@@ -17,7 +17,7 @@ from ..report.text.live import display
 from ..result import Result, document
 from ..result.unmapped import parse_answer
 from ..search.method import Recorder
-from ..search.principles.told import told
+from ..search.principles.told import Told, told
 from ..search.several import Labelled
 from . import completion, output
 from .arguments import machine_or_none, objective_option
@@ -55,9 +55,7 @@ def explain_verb(
     begun = stops.begun()
     output.refuse(json_path)
     if principles:
-        if machine is None:
-            raise SpecError("--principles needs a workload and a machine")
-        ruled = told(verbs.problem_or_traffic(workload, machine, objective, mapspace=limits["mapspace"]))
+        ruled = _ruled(workload, machine, objective, {"--quick": quick, "--budget-seconds": budget_seconds}, limits)
         output.answer(ruled.data, json_path, str(ruled))
         return
     asked: Answer
@@ -75,6 +73,20 @@ def explain_verb(
         output.deliver(str(found), (json_path, found.to_json))
     if stop and not found.complete:
         stopped(stop, "this is what was known by then")
+
+
+def _ruled(
+    workload: str, machine: str | None, objective: str | None, searching: dict[str, Any], limits: dict[str, Any]
+) -> Told:
+    """What the principles say. Raises SpecError for options that would change nothing of it."""
+    if machine is None:
+        raise SpecError("--principles needs a workload and a machine")
+    for option, given in searching.items():
+        if given:
+            raise SpecError(f"--principles searches nothing, so {option} has no meaning there")
+    if limits["full_use"]:
+        raise SpecError("--principles speaks of machines without axes, so --full-use has no meaning there")
+    return told(verbs.problem_or_traffic(workload, machine, objective, **limits))
 
 
 def _saved(path: str) -> Answer:

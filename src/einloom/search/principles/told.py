@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...dataclass import dataclass
-from ...errors import Infeasible
+from ...errors import Infeasible, SpecError
 from ...problem import Problem
 from .matmul import Accounting, Cutting, Matmul, OperandSchedule, best_schedule
 from .method import buffer_values, checked
@@ -39,9 +39,11 @@ class Told:
 def told(problem: Problem) -> Told:
     """The principles on this problem; one common tile per operand, as the paper has it.
 
-    Raises SpecError where method `principles` does, Infeasible where not even tiles of one fit.
+    Raises SpecError where method `principles` does and for a space that limits or adds fused loops or orders,
+    Infeasible where not even tiles of one fit.
     """
     parts = checked(problem)
+    _refuse_unknown(problem)
     buffer, workload = buffer_values(problem), problem.workload
     rule = problem.machine.partial_sums
     cutting: Cutting = "integer" if problem.mapspace.name == "ragged" else "divisors"
@@ -89,6 +91,20 @@ def told(problem: Problem) -> Told:
     if batches > 1:
         lines.append(f"all numbers are of one of {batches} batches")
     return Told(tuple(lines), data)
+
+
+def _refuse_unknown(problem: Problem) -> None:
+    """Raise SpecError for settings of the space of which the principles know nothing."""
+    space = problem.mapspace
+    given = {
+        "max_fused_loops": space.max_fused_loops,
+        "max_fused_loops_per_rank_variable": space.max_fused_loops_per_rank_variable,
+        "order": space.order,
+    }
+    plain = {"max_fused_loops": None, "max_fused_loops_per_rank_variable": 1, "order": "program"}
+    for name, value in given.items():
+        if value != plain[name]:
+            raise SpecError(f"the principles of the FuseCU paper know nothing of {name}: {value}; leave it out")
 
 
 def _equal(part: Roles, matmul: Matmul, found: Judged, rule: Accounting) -> Iterator[str]:
