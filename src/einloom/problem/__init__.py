@@ -51,6 +51,11 @@ class Objective:
         return float(cost.traffic(self.memory))
 
     @property
+    def measured(self) -> str:
+        """What `value` is, in words: the objective, or of a Pareto set the least EDP."""
+        return "pareto: least EDP" if self.name == "pareto" else str(self)
+
+    @property
     def degree(self) -> float:
         """The power of a factor by which all energies and latencies (or the traffic) grow."""
         return sum(self.powers) if self.name in ("edp", "product", "pareto") else 1.0
