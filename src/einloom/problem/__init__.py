@@ -246,9 +246,10 @@ class Alternative:
 class Certificate:
     """Proof data of a result: `value` was reached, nothing in `mapspace` is below `bound`.
 
-    counts: points seen and points dropped, by pruning rule. alternatives: where the answer is the best of several
-    problems, each; `bound` is that of all of them. integer: where it was asked, no mapping with any integer tiles has
-    less (docs/model/integer-tiles.md).
+    mapspace: the space in one line, by its limits alone; `result.mapspace.shown` is the line that the command prints,
+    with its title and the order of stores. counts: points seen and points dropped, by pruning rule. alternatives: where
+    the answer is the best of several problems, each; `bound` is that of all of them. integer: where it was asked, no
+    mapping with any integer tiles has less (docs/model/integer-tiles.md).
     """
 
     guarantee: Guarantee
