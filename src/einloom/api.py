@@ -110,7 +110,7 @@ def problem(
 
         if mapspace is not None:
             raise SpecError("a dataflow is a mapspace already; give one of the two")
-        cascade = _only_choice(flows[0], cascade)
+        cascade = _only_choice(flows[0], cascade, pathless(workload))
         mapspace = together(flows, cascade, hardware)
     limited = Mapspace() if mapspace is None else mapspace
     limited = read_mapspace(limited, hardware, cascade) if isinstance(limited, str) else limited
@@ -143,19 +143,23 @@ def problems(
     order: Order | None = None,
     stores: Stores | None = None,
     max_fused_loops_per_rank_variable: int | None = None,
+    *,
+    named: bool = True,
 ) -> tuple[Labelled, ...]:
     """The mapping problems whose best answer is wanted: one, or one per number of tiles of a dataflow that rewrites.
 
-    Of several dataflows the first rewrites.
+    Of several dataflows the first rewrites. Raises SpecError as `problem`, and for a Pareto set of several.
     """
     flows = _flows(dataflow)
     again = max_fused_loops_per_rank_variable
     rest = (machine, goal, max_fused_loops, mapspace, flows, full_use, space, order, stores, again)
     if not flows or flows[0].rewrite is None:
-        return (Labelled("", problem(workload, *rest)),)
+        return (Labelled("", problem(workload, *rest, named=named)),)
     choices = flows[0].choices(_cascade(workload))
     found = tuple(Labelled(choice.label, problem(choice.workload, *rest, quiet=True)) for choice in choices)
-    _warn(found[0].problem, machine, mapspace)  # the others differ in numbers of tiles alone
+    if found[0].problem.objective.name == "pareto":
+        refuse_several(found, pathless(workload), flows, "a Pareto set is made of mappings of one workload")
+    _warn(found[0].problem, machine, mapspace, named)  # the others differ in numbers of tiles alone
     return found
 
 
@@ -166,6 +170,26 @@ def problem_or_traffic(
     asked = problem(workload, machine, goal or "energy", named=goal is not None, **limits)
     outer = asked.machine.memories[0].name
     return asked if goal is not None else replace(asked, objective=objective(f"traffic:{outer}", asked.machine))
+
+
+def problems_or_traffic(
+    workload: Workload | str | Path, machine: Machine | str | Path, goal: Goal | None, **limits: Any
+) -> tuple[Labelled, ...]:
+    """As `problems`; without a goal that of the least traffic of the outermost memory."""
+    found = problems(workload, machine, goal or "energy", **limits, named=goal is not None)
+    if goal is not None:
+        return found
+    hardware = found[0].problem.machine
+    least = objective(f"traffic:{hardware.memories[0].name}", hardware)
+    return tuple(replace(each, problem=replace(each.problem, objective=least)) for each in found)
+
+
+def _one_number(flow: Dataflow, workload: object, label: str) -> str:
+    """How to ask about one number of tiles of a dataflow that rewrites, as commands."""
+    assert flow.rewrite is not None
+    named = workload if isinstance(workload, str) else "WORKLOAD"
+    command = f"einloom rewrite {named} {flow.rewrite.name}:{label.replace(', ', ',')} > one.yaml"
+    return f"take one of them: `{command}`, then the same command with one.yaml instead of {named}"
 
 
 def _cascade(workload: object) -> Workload:
@@ -184,6 +208,14 @@ def _hardware(machine: object) -> Machine:
     raise SpecError(f"the second argument is a machine, its name or its file, not {what}")
 
 
+def refuse_several(asked: Sequence[Labelled], workload: object, dataflow: Flows | None, what: str) -> None:
+    """Raise SpecError for several problems; `what` says why one is needed."""
+    if len(asked) > 1:
+        (flow, *_) = _flows(dataflow)
+        told = f"{what}, and {flow.name} makes {len(asked)}"
+        raise SpecError(f"{told}; {_one_number(flow, workload, asked[len(asked) // 2].label)}")
+
+
 def _flows(dataflow: Flows | None) -> tuple[Dataflow, ...]:
     """The dataflows meant; names and files are read."""
     if dataflow is None or dataflow == ():
@@ -195,15 +227,13 @@ def _flows(dataflow: Flows | None) -> tuple[Dataflow, ...]:
     return tuple(named(flow) if isinstance(flow, str) else flow for flow in several)
 
 
-def _only_choice(flow: Dataflow, cascade: Workload) -> Workload:
+def _only_choice(flow: Dataflow, cascade: Workload, given: object) -> Workload:
     """The one workload that a dataflow makes of this one. Raises SpecError where it makes several."""
-    found, *others = (choice.workload for choice in flow.choices(cascade))
-    if others:
-        raise SpecError(
-            f"{flow.name} makes {len(others) + 1} workloads of this one, and one is asked about: take what "
-            "`einloom rewrite` prints"
-        )
-    return found
+    found = flow.choices(cascade)
+    if len(found) > 1:
+        told = f"{flow.name} makes {len(found)} workloads of this one, and one is asked about"
+        raise SpecError(f"{told}; {_one_number(flow, given, found[len(found) // 2].label)}")
+    return found[0].workload
 
 
 def _listed(what: str, given: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
@@ -333,7 +363,8 @@ def sweep_capacities(
 
     Answers are saved in `folder`, and what is there already is not asked again (docs/report.md). objective: by default
     the traffic of the outermost memory. fused: False has every intermediate backed there. limits: those of the mapspace
-    and ``full_use``, as `map` takes them. seconds: for each capacity. jobs: processes, each of which imports the script
+    and ``full_use``, as `map` takes them; of a dataflow that rewrites, each capacity has its best number of tiles.
+    seconds: for each capacity. jobs: processes, each of which imports the script
     that asks for them, so that the call stands below ``if __name__ == "__main__":`` there. Ctrl-C in the main
     thread ends the sweep with what is known. Raises SpecError.
     """
@@ -348,7 +379,7 @@ def sweep_capacities(
             own = ("objective", "fused", "method", "seconds", "jobs", *LIMITS)
             raise unknown("keyword of sweep_capacities", name, own)
     chosen(method)
-    asked = problem_or_traffic(workload, machine, objective, **limits)
+    asked = problems_or_traffic(workload, machine, objective, **limits)
     seconds = read_budget(seconds).seconds
     listed = sizes(capacities)
     how: dict[str, Any] = {"fused": fused, "method": method, "seconds": seconds, "jobs": jobs}
@@ -707,25 +738,32 @@ def explain(
     mapspace: Mapspace | str | Path | None = None,
     dataflow: Flows | None = None,
     full_use: bool = False,
+    space: str | None = None,
+    order: Order | None = None,
+    stores: Stores | None = None,
+    max_fused_loops_per_rank_variable: int | None = None,
     quick: bool = False,
     seconds: float | None = None,
     watch: Watcher | None = None,
 ) -> Explanation:
     """Why a problem has no mapping and what would give it one, or what binds a mapping; see docs/explain.md.
 
-    workload: with a machine, as in `map`; alone, a saved answer (an object or a file), of which a result is explained
-    as it is and anything else as the problem that it had. quick: no optima are searched for. seconds: budget of wall
+    workload: with a machine and the limits of the mapspace, as in `map`; alone, a saved answer (an object or a file),
+    of which a result is explained as it is and anything else as the problem that it had. Of a dataflow that rewrites,
+    the best of all numbers of tiles is explained. quick: no optima are searched for. seconds: budget of wall
     time; what is known by then comes back, marked as not complete. Raises SpecError.
     """
-    from .diagnose import explain_problem, explain_result
+    from .diagnose import explain_best, explain_problem, explain_result
 
     workload, seconds = pathless(workload), read_budget(seconds).seconds
     if machine is not None:
         if isinstance(workload, Result | Unmapped):
             raise SpecError("a saved answer brings its own machine")
-        asked = problem(workload, machine, objective, max_fused_loops, mapspace, dataflow, full_use)
+        again = max_fused_loops_per_rank_variable
+        limits = (max_fused_loops, mapspace, dataflow, full_use, space, order, stores, again)
+        asked = problems(workload, machine, objective, *limits)
         with interruptible(watch) as heard:
-            return explain_problem(asked, quick, seconds, heard)
+            return explain_best(asked, quick, seconds, heard)
     refuse_alone(workload, "machine is")
     answer = read_answer(workload) if isinstance(workload, str) else workload
     if not isinstance(answer, Result | Unmapped):

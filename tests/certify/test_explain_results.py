@@ -73,7 +73,7 @@ def test_every_fusable_tensor_is_tried_on_its_other_side(best: el.Result, found:
 def test_gains_are_those_of_solving_the_larger_machine(best: el.Result, found: Explanation) -> None:
     by_place = {(gain.place, gain.after): gain for gain in found.gains}
     asked = [more for one in larger(best.problem) for more in (one, one.again) if more is not None]
-    asked += wider(best.problem)
+    asked += wider(best.problem, best.mapping)
     tried = [more for more in asked if (more.place, more.after) in by_place]
     assert {gain.place for gain in found.gains} == {
         "GLB.size",

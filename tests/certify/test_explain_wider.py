@@ -56,6 +56,21 @@ def test_a_wider_space_that_pays_is_named(
     assert gain.value == pytest.approx(better) and gain.gain == pytest.approx((now - better) / now)
 
 
+def test_fused_loops_that_cut_a_rank_twice_may_be_one_more_than_the_known_mapping_has() -> None:
+    """Both fused loops are there already, b and m; cutting m twice takes a third."""
+    texts = ("T[b,m] = relu(X[b,m])", "U[b,m] = relu(T[b,m])", "Z[b,m,k] = U[b,m] * W[b,k]")
+    workload = build_workload("w", texts, {"b": 3, "m": 64, "k": 128}, bits={"default": 1, "T": 16})
+    machine = load_machine("simple:dram_energy=10,glb_bits=25")
+    dram = replace(machine.memories[0], may=selector("~intermediate"))
+    problem = Problem(workload, replace(machine, levels=(dram, *machine.levels[1:])), Mapspace(), Objective("energy"))
+    now = optimum(problem)
+    better = optimum(replace(problem, mapspace=Mapspace(max_fused_loops_per_rank_variable=2)))
+    assert now is not None and better is not None and better < now
+    gain = brought(problem)["fused loops per rank"]
+    assert gain.after == "2, with at most 3 fused loops"
+    assert gain.value == pytest.approx(better)
+
+
 def test_what_is_not_wider_is_not_asked() -> None:
     found = brought(asked(("Z[m] = relu(X[m])",), SMALL))
     assert not {"order", "stores", "fused loops per rank"} & {*found}

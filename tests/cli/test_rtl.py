@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from einloom.cli import main
 from einloom.fabric import tools
 
+PRINCIPLES = ["explain", "matmul:m=7,n=16,k=16", "two-level:glb_bits=200", "--principles"]
 SAID = (
     (["rtl", "fusecuu", "-o", "x"], "did you mean 'fusecu'"),
     (["rtl", "fusecu"], "say what to do with fusecu"),
@@ -17,6 +18,14 @@ SAID = (
     (["reproduce", "fusecuu"], "did you mean 'fusecu'"),
     (["explain", "matmul", "--principles"], "needs a workload and a machine"),
     (["explain", "matmul", "gpt3-6.7b", "--principles"], "machine"),
+    ([*PRINCIPLES, "--quick"], "--quick has no meaning"),
+    ([*PRINCIPLES, "--budget-seconds", "3"], "--budget-seconds has no meaning"),
+    ([*PRINCIPLES, "--full-use"], "--full-use has no meaning"),
+    ([*PRINCIPLES, "--max-fused-loops", "0"], "know nothing of max_fused_loops: 0"),
+    ([*PRINCIPLES, "--max-fused-loops-per-rank-variable", "2"], "per_rank_variable: 2"),
+    ([*PRINCIPLES, "--order", "free"], "know nothing of order: free"),
+    ([*PRINCIPLES, "--stores", "shared"], "stores: shared"),
+    ([*PRINCIPLES, "--dataflow", "flat-h"], "is no attention"),
 )
 
 
@@ -24,6 +33,13 @@ SAID = (
 def test_bad_input(words: list[str], said: str) -> None:
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 2 and said in done.output
+
+
+def test_principles_are_told_in_the_space_that_is_asked_for() -> None:
+    """The optimum with tiles of any size is lower, so the regret is another one."""
+    plain, ragged = (CliRunner().invoke(main, [*PRINCIPLES, *more]) for more in ([], ["--space", "ragged"]))
+    assert "perfect tiles" in plain.output and "optimum      Z stays, tiles m 7 x k 1 x n 2: 1264" in plain.output
+    assert "any size" in ragged.output and "optimum      Z stays, tiles m 4 x k 1 x n 4: 1072" in ragged.output
 
 
 def test_programs_that_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import einloom as el
 from einloom.cli import main
+from einloom.problem import Alternative, Certificate, Guarantee, Objective
 from einloom.report.draw.drawing import Box
 from einloom.report.draw.looptree import LoopTree
 from einloom.report.text import nests
@@ -125,6 +126,26 @@ def test_quiet_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with display(read("matmul").objective) as shown:
         assert shown is not None
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "bound", "value", "said"),
+    [
+        (Guarantee.NONE, 0.0, None, "no mapping was found"),
+        (Guarantee.NONE, 0.0, 7.0, "7 J was reached"),
+        (Guarantee.BOUNDED, 0.0, None, "nothing is known"),
+        (Guarantee.BOUNDED, 3.0, None, "not below 3 J"),
+        (Guarantee.OPTIMAL, None, None, "nothing legal"),
+        (Guarantee.OPTIMAL, 6.0, 6.0, "6 J"),
+    ],
+)
+def test_what_is_known_of_the_other_numbers_of_tiles(
+    guarantee: Guarantee, bound: float | None, value: float | None, said: str
+) -> None:
+    """That nothing is below 0 J is known of every problem."""
+    both = (Alternative("tiles=1", bound, value), Alternative("tiles=2", 5.0, 5.0))
+    certificate = Certificate(guarantee, 5.0, 0.0, "ffm", alternatives=both)
+    assert text.choices(Objective("energy"), certificate) == f"the best has tiles=2; tiles=1: {said}"
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ from einloom.search.principles.matmul import (
     OPERANDS,
     Accounting,
     Matmul,
-    OperandSchedule,
     best_schedule,
     ceil_div,
     lower_bound,
@@ -33,7 +32,7 @@ from einloom.search.principles.matmul import (
 )
 from einloom.search.principles.pairs import SHARED, Pair, best_fused, compared
 from einloom.search.principles.roles import roles
-from einloom.search.principles.rules import Pick, predicted
+from einloom.search.principles.rules import judged, picks, predicted
 from einloom.search.principles.told import told
 from einloom.search.principles.trees import unfused_tree
 from einloom.workload.build import build_workload
@@ -348,7 +347,36 @@ def test_exact_finds_the_same_uneven_optimum(buffer: int) -> None:
     assert Exact().search(problem).value == principles(problem).value
 
 
-def test_an_output_comes_again_where_another_operand_stays_and_k_is_cut() -> None:
-    for stationary, k, again in (("A", 1, False), ("A", 2, True), ("B", 3, True), ("C", 2, False)):
-        schedule = OperandSchedule(stationary, (2, 4, 2), (2, k, 2), 10, 8)  # type: ignore[arg-type]
-        assert Pick(1, schedule, True).redundant_output is again
+@pytest.mark.parametrize(("m", "k", "l"), [(8, 16, 16), (16, 16, 8), (16, 8, 16)])
+def test_of_two_equal_operands_the_better_one_stays(m: int, k: int, l: int) -> None:
+    """Counted once both move as much; where partial sums are read back the output has to stay."""
+    matmul = Matmul(m, k, l)
+    least = min(map(matmul.size, OPERANDS))
+    smallest = {x for x in OPERANDS if matmul.size(x) == least}
+    assert len(smallest) == 2
+    assert {one.schedule.stationary for one in picks(matmul, 25, "divisors")} == smallest
+    found = judged(matmul, 25, "read-modify-write", "divisors")
+    assert found is not None and found.equal == picks(matmul, 25, "divisors")
+    assert found.moved == min(one.moved(matmul, "read-modify-write") for one in found.equal)
+    assert (found.pick.schedule.stationary == "C") is ("C" in smallest)
+    assert (found.regret == 0) is ("C" in smallest)
+
+
+def test_of_two_equal_operands_that_fit_whole_both_are_picked() -> None:
+    found = picks(Matmul(4, 9, 9), 80)
+    assert [(one.principle, one.schedule.stationary, one.feasible) for one in found] == [
+        (3, "A", True),
+        (3, "C", True),
+    ]
+    (one,) = picks(Matmul(4, 4, 9), 80)
+    assert one.schedule.stationary == "A"
+
+
+def test_a_tie_is_told() -> None:
+    workload = build_workload("one", ("Z[m,n] = A[m,k] * B[k,n]",), {"m": 8, "k": 16, "n": 16}, bits=8)
+    found = told(asked(workload, 25, "read-modify-write"))
+    (data,) = found.data["multiplications"]
+    assert (data["equal_picks"], data["moved"], data["regret"]) == (2, 1152, 0)
+    assert "  or           A stays, tiles m 4 x k 4 x n 1: 1536 values moved; the principle" in str(found)
+    workload = build_workload("one", ("Z[m,n] = A[m,k] * B[k,n]",), {"m": 4, "k": 4, "n": 9}, bits=8)
+    assert "leaves that open" not in str(told(asked(workload, 80, "read-modify-write")))

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -17,6 +18,9 @@ from einloom.cli import main
 from einloom.result.sweep import CapacityPoint, read_sweep
 from einloom.result.unmapped import Unmapped
 from einloom.sweep import sweep_capacity
+from einloom.workload.build import build_workload
+from einloom.workload.einsum import Workload
+from einloom.workload.files import workload_text
 
 SIZES = [2**power * 8 for power in (5, 6, 7, 8, 9, 10, 11)]
 KIB = "1024 bit, 2 KiB, 4 KiB"
@@ -67,11 +71,75 @@ def test_what_is_there_is_not_asked_again(tmp_path: Path) -> None:
     assert heard[2] == (SIZES[4], True) and sorted(heard[3:]) == [(SIZES[3], False), (SIZES[5], False)]
     assert [point.capacity for point in read_sweep(tmp_path).points] == SIZES[3:6]
     other = problem("matmuls:n=2,m=8,kn=16", "two-level", "traffic:DRAM", 1)
-    with pytest.warns(el.EinloomWarning, match="for 2,048, 4,096, 8,192 bits are to another problem"):
-        again = sweep_capacity(other, "GLB", SIZES[4:5], tmp_path, on_point=hear)
-    assert [point.capacity for point in read_sweep(tmp_path).points] == SIZES[4:5], "one problem, one curve"
-    assert heard[-1] == (SIZES[4], False)
-    assert again.points[0].answer.problem.workload == other.workload
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*.json")}
+    with pytest.raises(el.SpecError, match="for 2,048, 4,096, 8,192 bits are to another question; choose another"):
+        sweep_capacity(other, "GLB", SIZES[4:5], tmp_path, on_point=hear)
+    (tmp_path / "fused.json").unlink()
+    with pytest.raises(el.SpecError, match="for 4,096 bits are to another question"):
+        sweep_capacity(other, "GLB", [*SIZES[4:5], SIZES[0]], tmp_path, on_point=hear)
+    (tmp_path / "fused.json").write_bytes(before[tmp_path / "fused.json"])
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*.json")} == before and len(heard) == 5
+
+
+@pytest.fixture(scope="module")
+def attention() -> Workload:
+    texts = ("A[m,l] = Q[m,k] * K[l,k]", "S[m,l] = softmax(A[m,l])", "Z[m,n] = S[m,l] * V[l,n]")
+    return build_workload("attention", texts, {"m": 2, "l": 4, "k": 2, "n": 2}, bits={"default": 8})
+
+
+def test_every_capacity_has_its_best_number_of_tiles(attention: Workload, tmp_path: Path) -> None:
+    limits: dict[str, Any] = {"dataflow": "flash-attention"}
+    done = el.sweep_capacities(attention, "two-level", "GLB", [20, 160, 200], tmp_path / "a", **limits)
+    assert done.title == "attention (online softmax, 1 tile) and 2 other numbers of tiles on two-level, fused"
+    nothing, *found = (point.answer for point in done.points)
+    assert isinstance(nothing, Unmapped) and nothing.status == "infeasible"
+    for answer in found:
+        assert isinstance(answer, el.Result) and answer.certificate is not None
+        size = answer.machine.memories[1].size
+        alone = el.map(attention, f"two-level:glb_bits={size}", "traffic:DRAM", **limits)
+        assert answer.value == alone.value and len(answer.certificate.alternatives) == 3
+    (tmp_path / "w.yaml").write_text(workload_text(attention), encoding="utf-8")
+    words = ("sweep", tmp_path / "w.yaml", "two-level", "--memory", "GLB", "--dataflow", "flash-attention")
+    code, output = run(*words, "--capacities", "20 bit, 160 bit, 200 bit", "-o", tmp_path / "a")
+    assert code == 0 and output.count("(kept)") == 3
+    kept = [point.answer for point in read_sweep(tmp_path / "a").points]
+    assert [one.value for one in kept if isinstance(one, el.Result)] == values(done.points)
+    one = el.rewrite(attention, "online_softmax", tiles=1)
+    with pytest.raises(el.SpecError, match="holds another sweep"):
+        el.sweep_capacities(one, "two-level", "GLB", [160], tmp_path / "a", **limits)
+
+
+def test_where_one_number_of_tiles_is_asked_about_the_commands_are_told(attention: Workload, tmp_path: Path) -> None:
+    file = tmp_path / "w.yaml"
+    file.write_text(workload_text(attention), encoding="utf-8")
+    machine = "simple:glb_throughput=1,glb_bits=200"
+    limits = (file, machine, "--dataflow", "flash-attention")
+    said = f"`einloom rewrite {file} online_softmax:tiles=2 > one.yaml`, then the same command with one.yaml"
+    for words in (
+        ("compare", *limits, "--methods", "exact,random"),
+        ("map", *limits, "--objective", "pareto"),
+        ("sweep", *limits, "--objective", "pareto", "--memory", "GLB", "--capacities", "1 KiB", "-o", tmp_path / "s"),
+        ("explain", *limits, "--principles"),
+    ):
+        code, output = run(*words)
+        assert code == 2 and said in " ".join(output.split()), words
+    code, rewritten = run("rewrite", file, "online_softmax:tiles=2")
+    assert code == 0
+    (tmp_path / "one.yaml").write_text(rewritten, encoding="utf-8")
+    again = ("map", tmp_path / "one.yaml", *limits[1:], "--objective", "pareto", "--max-fused-loops", "1")
+    code, output = run(*again)
+    assert code == 0, output
+
+
+def test_a_sweep_of_pareto_sets_says_what_its_value_is(tmp_path: Path) -> None:
+    words = ("sweep", "matmul:m=4,n=4,k=4", "simple:glb_throughput=1", "--memory", "GLB", "--capacities", "256 bit")
+    code, output = run(*words, "--objective", "pareto", "-o", tmp_path / "s", "--csv", tmp_path / "s.csv")
+    assert code == 0 and "pareto: least EDP" in output
+    (row,) = csv.DictReader((tmp_path / "s.csv").read_text(encoding="utf-8").splitlines())
+    assert row["objective"] == "pareto: least EDP"
+    (point,) = read_sweep(tmp_path / "s").points
+    assert isinstance(point.answer, el.Result)
+    assert float(row["value"]) == min(one.energy * one.latency for one in point.answer.front)
 
 
 def test_processes_find_the_same(tmp_path: Path) -> None:

@@ -85,8 +85,7 @@ def _methods(
     page_path, json_path, csv_path = paths
     objective, seeds, folder, steps, seconds = (runs.pop(name) for name in _OF_RUNS)
     asked = api.problems(*named, objective, **runs)
-    if len(asked) > 1:
-        raise SpecError("methods are compared on one problem; this dataflow makes several")
+    api.refuse_several(asked, named[0], runs["dataflow"], "methods are compared on one problem")
     with stops.politely() as stop:
         budget = Budget(seconds, steps)
         found = compare_methods(asked[0].problem, names, seeds, budget, folder, lambda: bool(stop), output.tell)

@@ -9,7 +9,7 @@ import click
 
 from .. import api as verbs
 from .. import stops
-from ..diagnose import Explanation, explain_problem, explain_result, parse_explanation
+from ..diagnose import Explanation, explain_best, explain_problem, explain_result, parse_explanation
 from ..errors import SpecError
 from ..problem import OBJECTIVES, Budget, Problem
 from ..reading.located import file_text
@@ -17,13 +17,14 @@ from ..report.text.live import display
 from ..result import Result, document
 from ..result.unmapped import parse_answer
 from ..search.method import Recorder
-from ..search.principles.told import told
+from ..search.principles.told import Told, told
+from ..search.several import Labelled
 from . import completion, output
 from .arguments import machine_or_none, objective_option
 from .commands import limited
 from .guard import guarded, stopped
 
-Answer = Problem | Result | Explanation
+Answer = Problem | Result | Explanation | tuple[Labelled, ...]
 
 
 @click.command("explain")
@@ -54,14 +55,13 @@ def explain_verb(
     begun = stops.begun()
     output.refuse(json_path)
     if principles:
-        if machine is None:
-            raise SpecError("--principles needs a workload and a machine")
-        ruled = told(verbs.problem_or_traffic(workload, machine, objective, mapspace=limits["mapspace"]))
+        ruled = _ruled(workload, machine, objective, {"--quick": quick, "--budget-seconds": budget_seconds}, limits)
         output.answer(ruled.data, json_path, str(ruled))
         return
     asked: Answer
     if machine is not None:
-        asked = verbs.problem(workload, machine, objective or "energy", **limits)
+        several = verbs.problems(workload, machine, objective or "energy", **limits)
+        asked = several if len(several) > 1 else several[0].problem
     elif any(value not in (None, ()) and value is not False for value in (objective, *limits.values())):
         raise SpecError("a saved answer brings its own objective and mapspace; give a workload and a machine")
     else:
@@ -75,6 +75,20 @@ def explain_verb(
         stopped(stop, "this is what was known by then")
 
 
+def _ruled(
+    workload: str, machine: str | None, objective: str | None, searching: dict[str, Any], limits: dict[str, Any]
+) -> Told:
+    """What the principles say. Raises SpecError for options that would change nothing of it."""
+    if machine is None:
+        raise SpecError("--principles needs a workload and a machine")
+    for option, given in searching.items():
+        if given:
+            raise SpecError(f"--principles searches nothing, so {option} has no meaning there")
+    if limits["full_use"]:
+        raise SpecError("--principles speaks of machines without axes, so --full-use has no meaning there")
+    return told(verbs.problem_or_traffic(workload, machine, objective, **limits))
+
+
 def _saved(path: str) -> Answer:
     """What a file of a search or of this verb holds: a result, the problem that had none, or an explanation."""
     content = file_text(path)
@@ -86,9 +100,14 @@ def _saved(path: str) -> Answer:
     return answer if isinstance(answer, Result) else answer.problem
 
 
-def _explained(asked: Problem | Result, quick: bool, seconds: float | None, stop: list[int]) -> Explanation:
-    with display(asked.objective) as shown:
+def _explained(
+    asked: Problem | Result | tuple[Labelled, ...], quick: bool, seconds: float | None, stop: list[int]
+) -> Explanation:
+    objective = asked[0].problem.objective if isinstance(asked, tuple) else asked.objective
+    with display(objective) as shown:
         recorder = Recorder(on_change=shown, stop=lambda: bool(stop))
         if isinstance(asked, Result):
             return explain_result(asked, quick, seconds, recorder)
+        if isinstance(asked, tuple):
+            return explain_best(asked, quick, seconds, recorder)
         return explain_problem(asked, quick, seconds, recorder)

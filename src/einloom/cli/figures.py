@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from .. import stops
-from ..api import problem_or_traffic
+from ..api import problems_or_traffic
 from ..errors import Ended, SpecError, unknown
-from ..problem import Problem
+from ..problem import Objective
 from ..report.text.results import bits, objective_value
 from ..report.text.table import columns
 from ..result import Result
@@ -94,7 +94,7 @@ def sweep_verb(
     from ..sweep import sizes, sweep_capacity
 
     refuse(csv_path)
-    asked = problem_or_traffic(workload, machine, objective, **limits)
+    asked = problems_or_traffic(workload, machine, objective, **limits)
     listed = sizes(capacities)
 
     def told(point: CapacityPoint, kept: bool) -> None:
@@ -104,7 +104,7 @@ def sweep_verb(
     with stops.politely() as stop:
         done = sweep_capacity(asked, memory, listed, output, **how, on_point=told, stop=lambda: bool(stop))
         wrote = f"wrote {Path(output) / ('fused.json' if fused else 'unfused.json')}\n"
-        deliver(f"{_table(done, asked)}\n{wrote}", (csv_path, done.to_csv))
+        deliver(f"{_table(done, asked[0].problem.objective)}\n{wrote}", (csv_path, done.to_csv))
     missing = len(set(listed)) - sum(point.answer.ended is not Ended.STOPPED for point in done.points)
     if stop and missing:
         stopped(stop, f"{missing} of {len(set(listed))} capacities are not done; the same command goes on there")
@@ -118,7 +118,7 @@ def _answer(point: CapacityPoint) -> str:
     return f"{objective_value(answer.objective, answer.value)}" + (f"  gap {gap:.3%}" if gap else "")
 
 
-def _table(done: Sweep, asked: Problem) -> str:
-    heads = (done.memory, str(asked.objective), "seconds")
+def _table(done: Sweep, objective: Objective) -> str:
+    heads = (done.memory, objective.measured, "seconds")
     rows = [(bits(point.capacity), _answer(point), f"{point.answer.seconds:.3g}") for point in done.points]
     return columns(done.title, heads, rows, left=())

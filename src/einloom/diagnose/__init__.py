@@ -7,12 +7,16 @@ shows it. The work is in `conflict` (what to blame), `relaxation` (what would he
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from ..errors import Ended, Infeasible, SpecError
 from ..mapping.tree import Mapping
 from ..problem import Guarantee, Problem
 from ..problem.any_tiles import any_tiles
 from ..result import Result
 from ..search.method import Watcher
+from ..search.several import Labelled
 from .alternatives import alternatives
 from .conflict import Blame
 from .constraints import constraints
@@ -24,7 +28,38 @@ from .sensitivity import gains, shares
 
 FEASIBILITY = 0.5  # of a budget, for whether there is any mapping; the best one has the rest if that stays open
 
-__all__ = ["Explanation", "explain_problem", "explain_result", "parse_explanation", "read_explanation"]
+__all__ = [
+    "Explanation",
+    "explain_best",
+    "explain_problem",
+    "explain_result",
+    "parse_explanation",
+    "read_explanation",
+]
+
+
+def explain_best(
+    asked: Sequence[Labelled], quick: bool = False, seconds: float | None = None, watch: Watcher | None = None
+) -> Explanation:
+    """As `explain_problem`, of the best of several problems, such as a cascade rewritten with every number of tiles.
+
+    What is explained is the problem that has the best mapping. Its number of tiles is held by the runs that follow. If
+    none has a mapping, the last one is explained.
+    """
+    (*_, last) = asked
+    asker = Asker(watch or Watcher(), seconds)
+    if len(asked) == 1:
+        return _of_problem(asker, last.problem, quick)
+    try:
+        solved = asker.best(asked, "optimum over all numbers of tiles")
+    except Unfinished as error:
+        if error.best is None:
+            return _unknown(asker, last.problem)
+        return _of_result(asker, error.best, error.best.value, None, quick=True, complete=False)
+    if isinstance(solved, Infeasible):
+        found = _of_problem(asker, last.problem, quick)
+        return replace(found, held=last.label, reason=f"with {last.label}, as with the others: {found.reason}")
+    return _of_result(asker, solved, solved.value, len(asker.runs), quick)
 
 
 def explain_problem(
@@ -35,7 +70,10 @@ def explain_problem(
     quick: no optima are searched for, neither of relaxed problems nor of larger machines. seconds: budget of wall time;
     what is known by then comes back, and so it does when `watch` asks to stop.
     """
-    asker = Asker(watch or Watcher(), seconds)
+    return _of_problem(Asker(watch or Watcher(), seconds), problem, quick)
+
+
+def _of_problem(asker: Asker, problem: Problem, quick: bool) -> Explanation:
     conflicts: list[Conflict] = []
     helpful: list[Relaxation] = []
     try:
@@ -101,8 +139,10 @@ def _mapped(asker: Asker, problem: Problem, quick: bool) -> Explanation:
             return _unknown(asker, problem)
         return _of_result(asker, error.best, error.best.value, None, quick=True, complete=False)
     if isinstance(solved, Infeasible):
-        if asker.runs[0].outcome == "feasible":
-            raise AssertionError(f"run 1 has a mapping, the search for the optimum has none: {solved}")
+        if len(asker.runs) > 1 and asker.runs[-2].outcome == "feasible":
+            raise AssertionError(
+                f"run {len(asker.runs) - 1} has a mapping, the search for the optimum has none: {solved}"
+            )
         return Explanation(problem, "infeasible", solved.witness, tuple(asker.runs), False, left=asker.left)
     return _of_result(asker, solved, solved.value, len(asker.runs), quick)
 
@@ -170,7 +210,17 @@ def _of_result(
         alternatives=tuple(others),
         of=result.recorded_digest,
         left=None if complete else asker.left,
+        held=_held(result),
     )
+
+
+def _held(result: Result) -> str | None:
+    """The numbers of tiles of a result that is the best of several; None for any other."""
+    certificate = result.certificate
+    if certificate is None or len(certificate.alternatives) < 2:
+        return None
+    labels = (one.label for one in certificate.alternatives if one.value == certificate.value)
+    return next(labels, result.workload.name)
 
 
 def _words(result: Result, value: float, base: int | None) -> str:
@@ -184,6 +234,8 @@ def _words(result: Result, value: float, base: int | None) -> str:
         least = f"; no mapping is below {bound:.8g} {objective.unit}" if bound > 0 else ""
         return f"{found}, {'an optimum by its certificate' if proven else 'not known to be an optimum'}{least}{near}"
     above = 0.0 if value == 0 else (result.value - value) / value
-    return (
-        f"{found}, {above:.3%} above the optimum {value:.8g} {objective.unit}" if above > 1e-9 else f"{found}, optimal"
-    )
+    held, proof = _held(result), result.certificate
+    alone = "" if held is None or (proof and proof.guarantee is Guarantee.OPTIMAL) else f" with {held}"
+    if above > 1e-9:
+        return f"{found}, {above:.3%} above the optimum{alone} {value:.8g} {objective.unit}"
+    return f"{found}, optimal{alone}"

@@ -26,7 +26,7 @@ def explanation_data(found: Explanation) -> dict[str, Any]:
     data: dict[str, Any] = {
         "schema": f"explanation/{VERSION}",
         **goal_data(found.problem),
-        **{name: _plain(getattr(found, name)) for name in _written(Explanation)},
+        **{name: _plain(getattr(found, name)) for name in _written(Explanation) if name != "held" or found.held},
         **input_data(found.problem),
     }
     data["digest"] = document.digest(data)

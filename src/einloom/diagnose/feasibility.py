@@ -24,6 +24,7 @@ from ..search.exact import Exact, ExactOptions
 from ..search.exact.attempt import Attempt
 from ..search.exact.stops import StopsOnly
 from ..search.method import Watcher
+from ..search.several import Labelled, best_of
 from ..search.starts import fitting
 from .easier import easier, spreads
 from .record import Outcome, SearchRun
@@ -138,23 +139,32 @@ class Asker:
         with self._run(question) as note:
             if not (patient and self.timed):
                 _listable(problem, MAX_SPREADS_SOLVED)
-            try:
-                search = Exact(ExactOptions(start=fitting(problem, starts)))
-                found = search.search(problem, self._budget(), StopsOnly(self.watch))
-            except Infeasible as error:
-                note("infeasible", error.witness)
-                return error
-            except BudgetExhausted as error:
-                self.ended = error.ended or Ended.SECONDS
-                raise Unfinished(self.ended.words) from None
-            certificate = found.certificate
-            assert certificate is not None
-            if certificate.guarantee is not Guarantee.OPTIMAL:
-                self.ended = found.ended or Ended.SECONDS
-                known = f"between {certificate.bound:.8g} and {certificate.value:.8g}"
-                raise Unfinished(f"{known} when {self.ended.words}", found)
-            note("solved", f"{problem.objective}: {found.value:.8g} {problem.objective.unit}")
-            return found
+            search = Exact(ExactOptions(start=fitting(problem, starts)))
+            return self._solved(lambda: search.search(problem, self._budget(), StopsOnly(self.watch)), note)
+
+    def best(self, asked: Sequence[Labelled], question: str) -> Result | Infeasible:
+        """The best optimum of several problems, or why they have none. Raises Unfinished as `optimum`."""
+        with self._run(question) as note:
+            return self._solved(lambda: best_of(asked, "exact", self._budget(), StopsOnly(self.watch)), note)
+
+    def _solved(self, search: Callable[[], Result], note: Callable[[Outcome, str], None]) -> Result | Infeasible:
+        """What a search finds, noted. Raises Unfinished if it is not an optimum."""
+        try:
+            found = search()
+        except Infeasible as error:
+            note("infeasible", error.witness)
+            return error
+        except BudgetExhausted as error:
+            self.ended = error.ended or Ended.SECONDS
+            raise Unfinished(self.ended.words) from None
+        certificate = found.certificate
+        assert certificate is not None
+        if certificate.guarantee is not Guarantee.OPTIMAL:
+            self.ended = found.ended or Ended.SECONDS
+            known = f"between {certificate.bound:.8g} and {certificate.value:.8g}"
+            raise Unfinished(f"{known} when {self.ended.words}", found)
+        note("solved", f"{found.objective}: {found.value:.8g} {found.objective.unit}")
+        return found
 
     @contextmanager
     def _run(self, question: str) -> Iterator[Callable[[Outcome, str], None]]:

@@ -144,7 +144,7 @@ class Explanation:
     relaxations: smallest edits that help. value: optimum or value of the result that shares, gains and alternatives
     speak of; base: the run that found it, None if the result itself says so. complete: False if a budget, an
     interruption or an unanswered question left something open; left: which of them. of: digest of the result file that
-    is explained.
+    is explained. held: the numbers of tiles that every run kept, where the answer is the best of several.
     """
 
     problem: Problem
@@ -161,6 +161,7 @@ class Explanation:
     alternatives: tuple[FusionAlternative, ...] = ()
     of: str | None = None
     left: str | None = None
+    held: str | None = None
     recorded_digest: str | None = field(default=None, compare=False)
     found_digest: str | None = field(default=None, compare=False)
 

@@ -11,6 +11,7 @@ from ..dataclass import dataclass
 from ..errors import Infeasible, SpecError
 from ..machine.levels import ComputeUnit, Fanout, Memory
 from ..mapping.tree import Mapping
+from ..mapspace.ffm.rules import most_fused_loops
 from ..problem import Problem
 from ..reading.units import format as with_unit
 from ..result import Result
@@ -21,7 +22,8 @@ from .feasibility import UNDECIDED, Asker, Undecided
 from .record import Gain, Share
 
 MORE = 10  # percent
-FEW_EINSUMS, FEW_LOOPS = 20, 2  # up to which wider spaces are asked about: they take long for more
+FEW_EINSUMS = 20  # up to which wider spaces are asked about: they take long for more
+FEW_LOOPS = 2  # fused loops where ranks are cut twice, for the same reason; else one more than the known mapping has
 SAME = 1e-9
 
 
@@ -79,16 +81,17 @@ def larger(problem: Problem) -> Iterator[Larger]:
         yield Larger(f"{axis.name} (axis)", str(axis.size), str(after.size), with_axis(problem, after))
 
 
-def wider(problem: Problem) -> Iterator[Larger]:
+def wider(problem: Problem, known: Mapping) -> Iterator[Larger]:
     """Every wider space that `exact` searches and that has more mappings, of cascades that are not long: any order of
-    the Einsums, stores for several readers, fused loops that cut a rank twice."""
+    the Einsums, stores for several readers, fused loops that cut a rank twice. Each has the mapping `known`."""
     space, workload = problem.mapspace, problem.workload
     found = []
     if space.order == "program" and several_orders(workload):
         found.append(("order", "program", "free", replace(space, order="free")))
     if space.stores == "own" and any(len(readers) > 1 for readers in workload.consumers.values()):
         found.append(("stores", "own", "shared", replace(space, stores="shared")))
-    most = FEW_LOOPS if space.max_fused_loops is None else min(FEW_LOOPS, space.max_fused_loops)
+    most = max(FEW_LOOPS, most_fused_loops(workload, problem.machine, space, known) + 1)
+    most = most if space.max_fused_loops is None else min(most, space.max_fused_loops)
     if space.max_fused_loops_per_rank_variable == 1 and len(workload.intermediates) > 1 and most > 1:
         again = replace(space, max_fused_loops=most, max_fused_loops_per_rank_variable=2)
         found.append(("fused loops per rank", "1", f"2, with at most {most} fused loops", again))
@@ -146,7 +149,7 @@ def gains(asker: Asker, problem: Problem, value: float, known: Mapping) -> Itera
         yield gain
         if more.again is not None and gain.gain is not None and abs(gain.gain) <= SAME:
             yield _gain(asker, more.again, value, starts=(known,))
-    for more in wider(problem):
+    for more in wider(problem, known):
         yield _gain(asker, more, value, value, (known,))
     if not times_matter(problem):
         yield Gain("throughputs", None, None, None, note=f"{problem.objective} does not depend on how fast anything is")

@@ -23,6 +23,8 @@ def explained(found: Explanation) -> str:
     lines = [f"{problem.workload.name} on {problem.machine.name}: {HEADS[found.status]}", *_folded(found.reason)]
     if note := few_divisors(problem, found.value):
         lines += _folded(f"note: {note}")
+    if kept := held_text(found):
+        lines += _folded(f"note: {kept}")
     if found.status == "infeasible":
         lines += ["", *_conflicts(found), *_relaxations(found)]
     takes = [(f"{s.component} {s.resource}", f"{s.share:7.2%}  {s.detail}") for s in found.shares]
@@ -33,8 +35,8 @@ def explained(found: Explanation) -> str:
     more = [(gain.place, gain_text(gain, problem.objective)) for gain in found.gains]
     for head, rows in (
         ("what the mapping takes", takes),
-        ("why fused, why not: the best with one tensor on the other side", others),
-        ("what more would bring", more),
+        (fusing_head(found), others),
+        (more_head(found), more),
     ):
         if rows:
             lines += ["", head, *(line for label, text in rows for line in _row(label, text))]
@@ -42,6 +44,27 @@ def explained(found: Explanation) -> str:
         lines += ["", f"not finished: {found.left or OPEN}"]
     body = "\n".join(lines)
     return "\n".join([body, *_runs(found, body), ""])
+
+
+def held_text(found: Explanation) -> str:
+    """That all runs kept the number of tiles, where the answer is the best of several; else nothing."""
+    if found.held is None or not (found.gains or found.alternatives or found.conflicts):
+        return ""
+    return f"what follows holds with {found.held}; it was not asked with other numbers of tiles, which may be better"
+
+
+def fusing_head(found: Explanation) -> str:
+    """What the table of fusion alternatives shows."""
+    return f"why fused, why not{_with(found)}: the best with one tensor on the other side"
+
+
+def more_head(found: Explanation) -> str:
+    """What the table of gains shows."""
+    return f"what more would bring{_with(found)}"
+
+
+def _with(found: Explanation) -> str:
+    return "" if found.held is None else f" with {found.held}"
 
 
 def _runs(found: Explanation, body: str) -> list[str]:

@@ -52,6 +52,11 @@ class Objective:
         return float(cost.traffic(self.memory))
 
     @property
+    def measured(self) -> str:
+        """What `value` is, in words: the objective, or of a Pareto set the least EDP."""
+        return "pareto: least EDP" if self.name == "pareto" else str(self)
+
+    @property
     def degree(self) -> float:
         """The power of a factor by which all energies and latencies (or the traffic) grow."""
         return sum(self.powers) if self.name in ("edp", "product", "pareto") else 1.0
@@ -243,9 +248,10 @@ class Alternative:
 class Certificate:
     """Proof data of a result: `value` was reached, nothing in `mapspace` is below `bound`.
 
-    counts: points seen and points dropped, by pruning rule. alternatives: where the answer is the best of several
-    problems, each; `bound` is that of all of them. integer: where it was asked, no mapping with any integer tiles has
-    less (docs/model/integer-tiles.md).
+    mapspace: the space in one line, by its limits alone; `result.mapspace.shown` is the line that the command prints,
+    with its title and the order of stores. counts: points seen and points dropped, by pruning rule. alternatives: where
+    the answer is the best of several problems, each; `bound` is that of all of them. integer: where it was asked, no
+    mapping with any integer tiles has less (docs/model/integer-tiles.md).
     """
 
     guarantee: Guarantee

@@ -51,7 +51,7 @@ class Sweep:
 
 def _record(point: CapacityPoint) -> dict[str, object]:
     answer = point.answer
-    asked: dict[str, object] = {"capacity": point.capacity, "objective": str(answer.problem.objective)}
+    asked: dict[str, object] = {"capacity": point.capacity, "objective": answer.problem.objective.measured}
     none = dict.fromkeys(("value", "energy", "latency", "guarantee", "bound", "gap"))
     found: dict[str, object] = {"status": "found"}
     if isinstance(answer, Result):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ..errors import EinloomWarning, SpecError, nearest
+from ..errors import SpecError, nearest
 from ..machine.levels import Machine, Memory
 from ..mapping.tree import Mapping
 from ..mapspace.limits.data import BackLimit
@@ -25,8 +24,8 @@ from ..workload.selectors import selector
 from . import executors
 from .store import AnswerStore
 
-Task = tuple[int, Problem, tuple[Mapping, ...]]
-"""A capacity, the problem that it makes, and what a stopped search for it had found."""
+Task = tuple[int, tuple[Labelled, ...], tuple[Mapping, ...]]
+"""A capacity, the problems that it makes, and what a stopped search for it had found."""
 
 
 def sizes(capacities: str | Iterable[int | str]) -> list[int]:
@@ -82,13 +81,13 @@ def _resized(machine: Machine, memory: str, capacity: int) -> Machine:
 
 def solve(task: Task, method: str, seconds: float | None, stop: Callable[[], bool]) -> Result | Unmapped:
     """The answer for one capacity; a search that finds nothing answers why."""
-    _, problem, known = task
+    _, asked, known = task
     starts = known if registry.method(method).able.starts else ()
-    return answer((Labelled("", problem),), method, Budget(seconds=seconds), Recorder(stop=stop), starts)
+    return answer(asked, method, Budget(seconds=seconds), Recorder(stop=stop), starts)
 
 
 def sweep_capacity(
-    problem: Problem,
+    problem: Problem | Sequence[Labelled],
     memory: str,
     capacities: Sequence[int],
     folder: str | Path,
@@ -102,26 +101,24 @@ def sweep_capacity(
 ) -> Sweep:
     """Answers for all capacities (bits), saved in `folder`; what an earlier run finished there is read, not repeated.
 
-    on_point hears of each point, and whether it was there already. seconds: a budget for each point. jobs: processes.
-    stop: asked at least every second or so whether the sweep should end now, with what is known; where it ended a
-    search, the next run goes on from the best that was found. Warns (EinloomWarning) of answers there to another
-    problem of the same name, which leave the index.
+    problem: one, or several, of which the best is the answer for each capacity, as for `map`. on_point hears of each
+    point, and whether it was there already. seconds: a budget for each point. jobs: processes. stop: asked at least
+    every second or so whether the sweep should end now, with what is known; where it ended a search, the next run goes
+    on from the best that was found. Raises SpecError if the folder has answers to another question.
     """
+    several = (Labelled("", problem),) if isinstance(problem, Problem) else tuple(problem)
     name = "fused" if fused else "unfused"
-    title = f"{problem.workload.name} on {problem.machine.name}, {name}"
-    asked = variants(problem, memory, capacities, fused)
+    title = f"{_title(several)}, {name}"
+    asked = _of_each(several, memory, capacities, fused)
     store = AnswerStore(folder, name, memory, title)
-    others = store.without_others(lambda capacity: variants(problem, memory, [capacity], fused)[0][1])
-    if others:
-        listed = ", ".join(f"{capacity:,}" for capacity in others)
-        told = f"{store.index}: the answers for {listed} bits are to another problem and leave the index"
-        warnings.warn(told, EinloomWarning, stacklevel=2)
+    store.refuse_others(lambda capacity: _problems(_of_each(several, memory, [capacity], fused)[capacity]), list(asked))
     found: dict[int, Result | Unmapped] = {}
     missing: list[Task] = []
-    for capacity, variant in asked:
-        known = store.known(capacity, variant)
+    for capacity, labelled in asked.items():
+        problems = _problems(labelled)
+        known = store.known(capacity, problems)
         if known is None:
-            missing.append((capacity, variant, store.begun(capacity, variant)))
+            missing.append((capacity, labelled, store.begun(capacity, problems)))
             continue
         found[capacity] = known
         store.mention(capacity)
@@ -131,8 +128,29 @@ def sweep_capacity(
         found[capacity] = one
         on_point(CapacityPoint(capacity, one), False)
     return Sweep(
-        memory, title, tuple(CapacityPoint(capacity, found[capacity]) for capacity, _ in asked if capacity in found)
+        memory, title, tuple(CapacityPoint(capacity, found[capacity]) for capacity in asked if capacity in found)
     )
+
+
+def _title(asked: Sequence[Labelled]) -> str:
+    first, *others = (each.problem for each in asked)
+    more = f" and {len(others)} other numbers of tiles" if others else ""
+    return f"{first.workload.name}{more} on {first.machine.name}"
+
+
+def _problems(asked: Sequence[Labelled]) -> list[Problem]:
+    return [each.problem for each in asked]
+
+
+def _of_each(
+    asked: Sequence[Labelled], memory: str, capacities: Sequence[int], fused: bool
+) -> dict[int, tuple[Labelled, ...]]:
+    """Capacity -> the problems with it, by rising capacity. Raises SpecError as `variants`."""
+    made = [(each.label, variants(each.problem, memory, capacities, fused)) for each in asked]
+    return {
+        capacity: tuple(Labelled(label, found[i][1]) for label, found in made)
+        for i, (capacity, _) in enumerate(made[0][1])
+    }
 
 
 def _run(

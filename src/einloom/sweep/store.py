@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,12 +15,12 @@ from ..result.sweep import index_data, read_index
 from ..result.unmapped import Unmapped, read_answer
 
 
-def saved_answer(path: Path, problem: Problem) -> Result | Unmapped | None:
-    """The unedited answer to this very problem by this version of the model that a file holds, or None."""
+def saved_answer(path: Path, *problems: Problem) -> Result | Unmapped | None:
+    """The unedited answer to one of these very problems by this version of the model that a file holds, or None."""
     if not path.exists():
         return None
     answer = read_answer(path)
-    if answer.problem != problem or answer.provenance.model_version != MODEL_VERSION:
+    if answer.problem not in problems or answer.provenance.model_version != MODEL_VERSION:
         return None
     return answer if answer.recorded_digest == answer.found_digest else None
 
@@ -40,27 +40,31 @@ class AnswerStore:
             self.files = dict(files)
         writing.folder(self.folder / name)
 
-    def without_others(self, asked: Callable[[int], Problem]) -> tuple[int, ...]:
-        """Take answers to other problems than `asked` makes of their capacity out of the index; their capacities."""
+    def refuse_others(self, asked: Callable[[int], Sequence[Problem]], capacities: Sequence[int]) -> None:
+        """Raise SpecError if an answer here is to none of the problems that `asked` makes of its capacity.
+
+        capacities: those whose files are about to be written; a file may be there that the index does not name.
+        """
         others = []
-        for capacity, name in self.files.items():
+        for capacity, name in sorted(({c: self._file(c) for c in capacities} | self.files).items()):
             with suppress(SpecError):  # a broken file is told of when it is asked for
                 path = self.folder / name
-                others += [capacity] if path.exists() and read_answer(path).problem != asked(capacity) else []
-        for capacity in others:
-            del self.files[capacity]
-        return tuple(others)
+                others += [capacity] if path.exists() and read_answer(path).problem not in asked(capacity) else []
+        if others:
+            listed = ", ".join(f"{capacity:,}" for capacity in others)
+            told = f"the answers here for {listed} bits are to another question; choose another folder"
+            raise SpecError(told, file=str(self.index))
 
-    def known(self, capacity: int, problem: Problem) -> Result | Unmapped | None:
-        """The finished and unedited answer to this very problem by this version of the model, or None."""
-        answer = saved_answer(self.folder / self._file(capacity), problem)
+    def known(self, capacity: int, problems: Sequence[Problem]) -> Result | Unmapped | None:
+        """The finished and unedited answer to these very problems by this version of the model, or None."""
+        answer = saved_answer(self.folder / self._file(capacity), *problems)
         if answer is None or answer.ended is Ended.STOPPED:
             return None
         return answer if isinstance(answer, Result) or answer.status == "infeasible" else None
 
-    def begun(self, capacity: int, problem: Problem) -> tuple[Mapping, ...]:
+    def begun(self, capacity: int, problems: Sequence[Problem]) -> tuple[Mapping, ...]:
         """What a search for the answer had found when it was stopped."""
-        answer = saved_answer(self.folder / self._file(capacity), problem)
+        answer = saved_answer(self.folder / self._file(capacity), *problems)
         return (answer.mapping,) if isinstance(answer, Result) and answer.ended is Ended.STOPPED else ()
 
     def keep(self, capacity: int, answer: Result | Unmapped) -> None:

@@ -74,6 +74,12 @@ def outside(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: M
     return tuple(dict.fromkeys(reasons))
 
 
+def most_fused_loops(workload: Workload, machine: Machine, mapspace: Mapspace, mapping: Mapping) -> int:
+    """The number of fused loops of the Einsum that has most of them, as rule 9 counts."""
+    tree = _Tree(workload, machine, mapspace, mapping)
+    return max(len(_fused_loops(tree, einsum)) for einsum in tree.trails)
+
+
 def full_use(
     workload: Workload,
     machine: Machine,

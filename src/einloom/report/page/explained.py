@@ -36,8 +36,10 @@ def panel(found: Explanation) -> PagePart:
     left = None if found.complete else el("p", open_ends, class_="note")
     note = few_divisors(found.problem, found.value)
     few = el("p", f"Note: {note}.", class_="note") if note else None
+    kept = words.held_text(found)
+    held = el("p", f"Note: {kept}.", class_="note") if kept else None
     blamed = [each for i, conflict in enumerate(found.conflicts) for each in _conflict(conflict, i)]
-    said = (altered, el("p", found.reason), few, *blamed, *_tables(found), left, _runs(found))
+    said = (altered, el("p", found.reason), few, held, *blamed, *_tables(found), left, _runs(found))
     return part("explanation", "Explanation", *said)
 
 
@@ -66,12 +68,12 @@ def _tables(found: Explanation) -> list[Html]:
     objective = found.problem.objective
     others = [[one.tensor, one.memory, words.alternative_text(one, found.problem)] for one in found.alternatives]
     gains = [[one.place, words.gain_text(one, objective)] for one in found.gains]
-    fusing = "Why fused, why not: the best with one tensor on the other side"
+    fusing, more = (text[0].upper() + text[1:] for text in (words.fusing_head(found), words.more_head(found)))
     tables: tuple[tuple[str, tuple[str, ...], Sequence[Sequence[Child]]], ...] = (
         ("What would help", ("change", "shown by", "optimum then"), [_relaxation(found, x) for x in found.relaxations]),
         ("What the mapping takes", ("of", "share", "", "that is"), [_share(one) for one in found.shares]),
         (fusing, ("tensor", "now in", "otherwise"), others),
-        ("What more would bring", ("of", "optimum then"), gains),
+        (more, ("of", "optimum then"), gains),
     )
     return [each for title, heads, rows in tables if rows for each in (el("h3", title), _table(heads, rows))]
 

@@ -165,15 +165,23 @@ def certificate_lines(result: Result) -> list[tuple[str, str]]:
 def choices(objective: Objective, certificate: Certificate) -> str:
     """The best of several problems in one sentence, and what is known of the others."""
     found = [one for one in certificate.alternatives if one.value == certificate.value]
-    others = [f"{one.label}: {_known(objective, one)}" for one in certificate.alternatives if one not in found[:1]]
+    others = [
+        f"{one.label}: {_known(objective, one, certificate.guarantee)}"
+        for one in certificate.alternatives
+        if one not in found[:1]
+    ]
     return "; ".join([f"the best has {found[0].label}" if found else "", *others])
 
 
-def _known(objective: Objective, one: Alternative) -> str:
+def _known(objective: Objective, one: Alternative, guarantee: Guarantee) -> str:
     if one.bound is None:
         return "nothing legal"
     if one.value == one.bound:
         return objective_value(objective, one.bound, 5)
+    if one.bound == 0 and one.value is None:
+        return "no mapping was found" if guarantee is Guarantee.NONE else "nothing is known"
+    if one.bound == 0 and one.value is not None:
+        return f"{objective_value(objective, one.value, 5)} was reached"
     return f"not below {objective_value(objective, one.bound, 5)}"
 
 

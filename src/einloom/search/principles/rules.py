@@ -1,8 +1,8 @@
 """Principles 1 to 3 of the FuseCU paper as printed: which schedule they pick, and what it costs beside the optimum.
 
-Xu et al., DAC 2025, section III-A. The classes of buffers are the paper's; where a principle leaves a choice open (two
-equal dimensions, the range in which two classes are allowed), every candidate is counted with whole trips and the least
-is taken, which is the reading that is kindest to the principles.
+Xu et al., DAC 2025, section III-A. The classes of buffers are the paper's. Where a principle leaves a choice open (two
+equal dimensions, two equal operands, the range in which two classes are allowed), every candidate is counted with whole
+trips and the least is taken. The paper says nothing of ties; this reading is the kindest to the principles.
 """
 
 from __future__ import annotations
@@ -38,19 +38,22 @@ class Pick:
     schedule: OperandSchedule
     feasible: bool
 
-    @property
-    def redundant_output(self) -> bool:
-        """True if the output comes again: dear where partial sums are read back."""
-        return self.schedule.stationary != "C" and self.schedule.trips[1] > 1
+    def moved(self, matmul: Matmul, accounting: Accounting) -> int:
+        """Elements that the pick moves."""
+        return traffic(matmul, self.schedule.stationary, self.schedule.trips, accounting)
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A pick beside the optimum. moved: what the pick moves in the accounting that was asked for, elements."""
+    """A pick beside the optimum. moved: what the pick moves in the accounting that was asked for, elements.
+
+    equal: all picks that the principles leave equal, of which `pick` is the best.
+    """
 
     pick: Pick
     moved: int
     best: OperandSchedule
+    equal: tuple[Pick, ...]
 
     @property
     def regret(self) -> float:
@@ -76,25 +79,35 @@ def chosen_class(matmul: Matmul, buffer: int) -> Class:
     return "single" if _first_equation(matmul, buffer) <= _third_equation(matmul, buffer) else "two"
 
 
-def pick(matmul: Matmul, buffer: int, cutting: Cutting = "integer") -> Pick | None:
-    """What principles 1 to 3 pick in a buffer of so many elements; None if not even tiles of one fit."""
-    return min(picks(matmul, buffer, cutting), key=lambda p: p.redundant_output, default=None)
+def pick(
+    matmul: Matmul, buffer: int, cutting: Cutting = "integer", accounting: Accounting = "read-modify-write"
+) -> Pick | None:
+    """What principles 1 to 3 pick in a buffer of so many elements; None if not even tiles of one fit.
+
+    Of equal picks one that fits comes before one that does not, then the one that moves least in this accounting.
+    """
+    return _best(matmul, picks(matmul, buffer, cutting), accounting)
 
 
 def picks(matmul: Matmul, buffer: int, cutting: Cutting = "integer") -> tuple[Pick, ...]:
-    """All picks that the principles leave equal: of the same traffic, partial sums counted once."""
+    """All picks that the principles leave equal, each once: of the same traffic, partial sums counted once."""
     candidates = {"single": _single, "two": _two, "three": _three}[chosen_class(matmul, buffer)]
-    found = tuple(candidates(matmul, buffer, cutting))
+    found = tuple(dict.fromkeys(candidates(matmul, buffer, cutting)))
     least = min((p.schedule.traffic for p in found), default=0)
     return tuple(p for p in found if p.schedule.traffic == least)
 
 
+def _best(matmul: Matmul, found: tuple[Pick, ...], accounting: Accounting) -> Pick | None:
+    return min(found, key=lambda p: (not p.feasible, p.moved(matmul, accounting)), default=None)
+
+
 def judged(matmul: Matmul, buffer: int, accounting: Accounting = "once", cutting: Cutting = "integer") -> Judged | None:
     """The pick of the principles beside the optimum, both in this accounting and cutting; None if nothing fits."""
-    chosen, best = pick(matmul, buffer, cutting), best_schedule(matmul, buffer, accounting, cutting)
+    equal, best = picks(matmul, buffer, cutting), best_schedule(matmul, buffer, accounting, cutting)
+    chosen = _best(matmul, equal, accounting)
     if chosen is None or best is None:
         return None
-    return Judged(chosen, traffic(matmul, chosen.schedule.stationary, chosen.schedule.trips, accounting), best)
+    return Judged(chosen, chosen.moved(matmul, accounting), best, equal)
 
 
 def predicted(matmul: Matmul, buffer: int) -> float:
@@ -121,10 +134,11 @@ def _third_equation(matmul: Matmul, buffer: int) -> float:
 
 
 def _single(matmul: Matmul, buffer: int, cutting: Cutting) -> Iterator[Pick]:
-    """Principle 1: the smallest operand is stationary, its tile a square as large as fits."""
+    """Principle 1: a smallest operand is stationary, its tile a square as large as fits."""
     side = isqrt(buffer + 1) - 1
     if side >= 1:
-        yield Pick(1, _tiled(matmul, _smallest(matmul), side, side, cutting), True)
+        for x in _smallest(matmul):
+            yield Pick(1, _tiled(matmul, x, side, side, cutting), True)
 
 
 def _two(matmul: Matmul, buffer: int, cutting: Cutting) -> Iterator[Pick]:
@@ -138,11 +152,11 @@ def _two(matmul: Matmul, buffer: int, cutting: Cutting) -> Iterator[Pick]:
 
 
 def _three(matmul: Matmul, buffer: int, cutting: Cutting) -> Iterator[Pick]:
-    """Principle 3: the smallest operand whole in the buffer."""
-    x = _smallest(matmul)
-    first, second = OPERANDS[x]
-    found = _tiled(matmul, x, matmul.extent(first), matmul.extent(second), cutting)
-    yield Pick(3, found, found.room <= buffer)
+    """Principle 3: a smallest operand whole in the buffer."""
+    for x in _smallest(matmul):
+        first, second = OPERANDS[x]
+        found = _tiled(matmul, x, matmul.extent(first), matmul.extent(second), cutting)
+        yield Pick(3, found, found.room <= buffer)
 
 
 def _tiled(matmul: Matmul, x: Operand, side1: int, side2: int, cutting: Cutting) -> OperandSchedule:
@@ -153,8 +167,10 @@ def _tiled(matmul: Matmul, x: Operand, side1: int, side2: int, cutting: Cutting)
     return schedule(matmul, x, sides[0], sides[1])
 
 
-def _smallest(matmul: Matmul) -> Operand:
-    return min(OPERANDS, key=matmul.size)
+def _smallest(matmul: Matmul) -> tuple[Operand, ...]:
+    """Every operand that no other is smaller than."""
+    least = min(map(matmul.size, OPERANDS))
+    return tuple(x for x in OPERANDS if matmul.size(x) == least)
 
 
 def _untiled(matmul: Matmul) -> Iterator[tuple[str, Operand]]:

@@ -6,16 +6,17 @@ Comes in: a problem that method `principles` answers. Goes out: `Told`, lines of
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ...dataclass import dataclass
-from ...errors import Infeasible
+from ...errors import Infeasible, SpecError
 from ...problem import Problem
-from .matmul import Cutting, OperandSchedule, best_schedule
+from .matmul import Accounting, Cutting, Matmul, OperandSchedule, best_schedule
 from .method import buffer_values, checked
 from .pairs import compared
 from .roles import Roles, pair_of
-from .rules import buffer_class, chosen_class, judged
+from .rules import Judged, buffer_class, chosen_class, judged
 
 SAYS = {
     1: "principle 1: the smallest operand is stationary, its tile a square",
@@ -38,9 +39,11 @@ class Told:
 def told(problem: Problem) -> Told:
     """The principles on this problem; one common tile per operand, as the paper has it.
 
-    Raises SpecError where method `principles` does, Infeasible where not even tiles of one fit.
+    Raises SpecError where method `principles` does and for a space that limits or adds fused loops or orders,
+    Infeasible where not even tiles of one fit.
     """
     parts = checked(problem)
+    _refuse_unknown(problem)
     buffer, workload = buffer_values(problem), problem.workload
     rule = problem.machine.partial_sums
     cutting: Cutting = "integer" if problem.mapspace.name == "ragged" else "divisors"
@@ -59,10 +62,16 @@ def told(problem: Problem) -> Told:
             f"  class        {chosen_class(matmul, buffer)} ({buffer_class(matmul, buffer)} by the thresholds)",
             f"  holds        {SAYS[found.pick.principle]}",
             f"  picks        {_shown(part, picked)}: {found.moved} values moved{misfit}",
+            *_equal(part, matmul, found, rule),
             f"  optimum      {_shown(part, best)}: {best.traffic} values moved",
             f"  costs here   {found.regret:.1%} more than the optimum",
         ]
-        entry = {"einsum": part.einsum, "principle": found.pick.principle, "moved": found.moved}
+        entry = {
+            "einsum": part.einsum,
+            "principle": found.pick.principle,
+            "moved": found.moved,
+            "equal_picks": len(found.equal),
+        }
         data["multiplications"].append({**entry, "optimum": best.traffic, "regret": found.regret})
     if len(parts) == 2:
         pair = compared(pair_of(workload, parts), buffer, rule, cutting)
@@ -82,6 +91,28 @@ def told(problem: Problem) -> Told:
     if batches > 1:
         lines.append(f"all numbers are of one of {batches} batches")
     return Told(tuple(lines), data)
+
+
+def _refuse_unknown(problem: Problem) -> None:
+    """Raise SpecError for settings of the space of which the principles know nothing."""
+    space = problem.mapspace
+    given = {
+        "max_fused_loops": space.max_fused_loops,
+        "max_fused_loops_per_rank_variable": space.max_fused_loops_per_rank_variable,
+        "order": space.order,
+    }
+    plain = {"max_fused_loops": None, "max_fused_loops_per_rank_variable": 1, "order": "program"}
+    for name, value in given.items():
+        if value != plain[name]:
+            raise SpecError(f"the principles of the FuseCU paper know nothing of {name}: {value}; leave it out")
+
+
+def _equal(part: Roles, matmul: Matmul, found: Judged, rule: Accounting) -> Iterator[str]:
+    """A line for each other pick of a tie."""
+    for one in found.equal:
+        if one != found.pick:
+            moved = one.moved(matmul, rule)
+            yield f"  or           {_shown(part, one.schedule)}: {moved} values moved; the principle leaves that open"
 
 
 def _shown(part: Roles, one: OperandSchedule) -> str:
