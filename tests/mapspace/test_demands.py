@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from math import prod
 from random import Random
 
 import pytest
@@ -10,8 +12,10 @@ import einloom as el
 from einloom.api import problems
 from einloom.cost.evaluate import legality
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
-from einloom.mapspace.ffm.encoding import Encoding
+from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
 from einloom.mapspace.ffm.encoding.demands import demanded
+from einloom.mapspace.ffm.encoding.moves import _finer
+from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft, tile_loops
 from einloom.mapspace.limits.checks import fused_trips
 from einloom.mapspace.limits.data import BackLimit, Limits, LoopLimit, Numbers
 from einloom.mapspace.registry import space_for
@@ -89,13 +93,21 @@ def asked(name: str) -> list[Problem]:
     return [one.problem for one in (found[0], found[len(found) // 2])]
 
 
+def drawn(name: str) -> tuple[Encoding, State]:
+    """The encoding of a case's first problem, and a state with shared loops that leave something to cut."""
+    problem = asked(name)[0]
+    encoding, rng = Encoding(problem.workload, problem.machine, problem.mapspace), Random(0)
+    while (state := encoding.sample(rng)) is None or ("m", 8, None) in state.shared[0]:
+        pass
+    return encoding, state
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_draw_is_a_mapping_of_the_space(name: str) -> None:
     for problem in asked(name):
         encoding = Encoding(problem.workload, problem.machine, problem.mapspace)
         rng = Random(0)
-        drawn = [encoding.sample(rng) for _ in range(10)]
-        states = [state for state in drawn if state is not None]
+        states = [state for _ in range(10) if (state := encoding.sample(rng)) is not None]
         assert len(states) == 10
         for state in states:
             assert encoding.fault(state) is None
@@ -122,6 +134,41 @@ def test_draws_have_loops_that_limits_ask_for() -> None:
         state = encoding.sample(rng)
         assert state is not None and space.outside(encoding.decode(state)) == ()
         assert all(("m", 4, None) in loops for loops in state.shared)
+
+
+def test_a_loop_that_limits_forbid_is_refused_before_any_privates_are_drawn() -> None:
+    encoding, state = drawn("one buffer")
+    facts, number = encoding.facts, encoding.facts.floats["C"]
+    draft = SkeletonDraft(facts, state)
+    draft.shared, draft.depths = [[] for _ in draft.shared], [0] * len(draft.depths)
+    draft.fuse(number, 1, [(3, 2, None)])  # over l_s
+    with pytest.raises(NoProposal, match="limits of the mapspace"):
+        draft.settled(Random(0))
+
+
+def test_a_tensor_comes_home_below_loops_that_limits_allow() -> None:
+    encoding, _ = drawn("one buffer")
+    facts, rng = encoding.facts, Random(0)
+    for number, tensor in enumerate(facts.floating):
+        for _ in range(10):
+            for rank, trips, _axis in tile_loops(facts, number, 1, [], 1.0, {}, rng):
+                bound = [(i, facts.variable_at(i, tensor.name, rank)) for i in tensor.users]
+                assert all(v in ("h", "m", "l_t") and facts.loop_allowed(i, tensor.name, v, trips) for i, v in bound)
+
+
+def test_a_shared_tile_that_is_too_large_gets_more_trips() -> None:
+    encoding, state = drawn("rows")
+    facts, rng, finer = encoding.facts, Random(0), 0
+    for _ in range(40):
+        number = rng.randrange(len(facts.floating))
+        with suppress(NoProposal):
+            found = _finer(facts, state, number, rng)
+            assert encoding.fault(found) in (None, "capacity") and found.homes == state.homes
+            user = facts.floating[number].users[0]
+            before, after = (prod(n for _, n, _ in one.shared[user]) for one in (state, found))
+            assert after > before
+            finer += 1
+    assert finer > 10
 
 
 def test_nothing_is_demanded_without_limits() -> None:
