@@ -273,7 +273,8 @@ class FirstMappings:
         return found
 
     def _drawn(self, points: Points, rng: Random, fuse: float | None) -> Valued | None:
-        state = points.encoding.unfused(rng) if fuse == 0.0 else points.encoding.sample(rng, fuse)
+        unfused = fuse == 0.0 and not points.facts.demanded
+        state = points.encoding.unfused(rng) if unfused else points.encoding.sample(rng, fuse)
         return None if state is None else self._seen((points.apart(state), state))
 
     def _kicked(self, points: Points, rng: Random) -> Valued | None:

@@ -16,7 +16,7 @@ from ...mapping.legality.placement import visible_memories
 from ...mapping.tree import Compute, Loop, Node, Split, Store, describe
 from ...workload.einsum import Workload
 from ...workload.selectors import select
-from .data import AxisLimit, Limits, LoopLimit, TileLimit, concerns
+from .data import AxisLimit, Limits, LoopLimit, Numbers, TileLimit, concerns
 
 
 def must_hold(
@@ -64,6 +64,12 @@ def total_allowed(limits: Limits, einsum: str, axis: str, instances: int) -> boo
     """True if the loops of `einsum` on `axis` may take so many instances together."""
     mine = (x for x in limits.axes if x.axis == axis and not x.variables and concerns(x.einsums, einsum))
     return all(limit.instances.allow(instances) for limit in mine)
+
+
+def fused_trips(limits: Limits, workload: Workload, einsum: str, tensor: str, variable: str) -> tuple[Numbers, ...]:
+    """What limits say of the trips of fused loops of `einsum` over `variable` above an intermediate."""
+    mine = (x for x in limits.loops if variable in x.variables and concerns(x.einsums, einsum))
+    return tuple(limit.trips for limit in mine if tensor in select(limit.tensors, workload, einsum))
 
 
 def limited_variables(limits: Limits, workload: Workload, einsum: str) -> frozenset[str]:

@@ -17,7 +17,7 @@ from .covers import Chain, busiest_work, uneven_fault
 from .facts import Facts
 from .group_rules import group_fault, whole_fault
 from .lent_stores import lent_fault, lent_path_fault
-from .state import Frame, Item, State, Word, backings_of, frame_of, path_of
+from .state import Frame, Item, State, Word, backings_of, frame_of, path_of, products
 from .trees import nodes_of
 
 _NOTHING = frozenset[str]()
@@ -72,6 +72,8 @@ def _skeleton(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
         lone = sum(other[0] == group[0] for other in state.groups) == 1
         yield from filter(None, (group_fault(facts, frame, state.shared, group, lone),))
     yield from _shared(facts, state, frame)
+    if facts.limits.loops:
+        yield from _limited(facts, state, frame)
     yield from _alike_tiles(facts, state, frame)
     yield from _ties(facts, state, frame)
 
@@ -90,6 +92,16 @@ def _shared(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
                 yield "fusion without a reason"
         if any(n < 2 for _, n, _ in loops):
             yield "one trip"
+
+
+def _limited(facts: Facts, state: State, frame: Frame) -> Iterator[str]:
+    """Fused loops above backing stores have trips that limits allow (rule 12); no privates mend that."""
+    for i, loops in enumerate(state.shared):
+        for number, depth, _ in frame.backings[i]:
+            tensor = facts.floating[number]
+            trips = products((v, n) for v, n, axis in loops[:depth] if axis is None)
+            if tensor.fuses and not all(facts.loop_allowed(i, tensor.name, v, n) for v, n in trips.items()):
+                yield "limits of the mapspace"
 
 
 def _alike_tiles(facts: Facts, state: State, frame: Frame) -> Iterator[str]:

@@ -22,7 +22,8 @@ from ....workload.einsum import Access, Workload
 from ....workload.orders import awaited, earlier
 from ....workload.padding import padding_reach
 from ....workload.selectors import select
-from ...limits.checks import may_back, may_hold, must_hold, share_allowed, total_allowed
+from ...limits.checks import fused_trips, may_back, may_hold, must_hold, share_allowed, total_allowed
+from ...limits.data import Numbers
 from ...space import Mapspace
 from ..ragged import spread_windows
 from ..rules import allowed_instances, full_use, least_work
@@ -111,6 +112,7 @@ class Facts:
         self._visible: dict[str | None, list[int]] = {}
         self.spread_lists: dict[tuple[int, str], tuple[list[Spread], Iterator[tuple[Spread, ...]]]] = {}
         self._takes: dict[tuple[int, str, str], tuple[int, ...]] = {}
+        self._trips: dict[tuple[int, str, str], tuple[Numbers, ...]] = {}
         self._most: dict[tuple[int, str], int] = {}
         self._least: dict[tuple[int, str], int] = {}
         self._windows: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
@@ -173,6 +175,21 @@ class Facts:
     def limits_of_loops(self) -> bool:
         """True if some limit speaks of temporal loops, or of the tiles below them."""
         return bool(self.limits.loops or self.limits.tiles or any(one.rule == "once" for one in self.limits.holds))
+
+    @cached_property
+    def demanded(self) -> tuple[int, ...]:
+        """The floating tensors that limits keep out of the outermost memory, so that their Einsums have to be fused."""
+        asked = enumerate(self.floating) if self.limits.backs else ()
+        return tuple(n for n, one in asked if one.fuses and min(one.homes, default=0) > 0)
+
+    def loop_allowed(self, i: int, tensor: str, variable: str, trips: int) -> bool:
+        """True if limits let the fused loops of Einsum i over the variable above the tensor have so many trips."""
+        if not self.limits.loops:
+            return True
+        key = self.label[i], tensor, variable
+        if key not in self._trips:
+            self._trips[key] = fused_trips(self.limits, self.workload, self.einsums[i].name, tensor, variable)
+        return all(numbers.allow(trips) for numbers in self._trips[key])
 
     @property
     def free(self) -> bool:

@@ -532,8 +532,24 @@ def _smaller_backing(facts: Facts, state: State, tensor: str, memory: int, rng: 
         raise NoProposal("capacity")
     if rng.random() < 0.6:
         return bring_home(facts, state, number, memory, rng.choice(PARTS), rng)
+    if number in facts.demanded:  # nowhere else is more room
+        return _finer(facts, state, number, rng)
     draft = SkeletonDraft(facts, state)
     draft.unfuse(number, min(facts.floating[number].homes))
+    return draft.settled(rng)
+
+
+def _finer(facts: Facts, state: State, number: int, rng: Random) -> State:
+    """More trips of a shared loop over a rank of a tensor, above its backing store."""
+    user = facts.floating[number].users[0]
+    rest, mine = left_below(facts, state, user), state.shared[user][: state.depths[number]]
+    level = chosen([at for at, (v, _, axis) in enumerate(mine) if axis is None and rest[v] > 1], rng)
+    first, last = frame_of(facts, state).run(user, level + 1)
+    more = rng.choice(divisors(rest[mine[level][0]])[1:])
+    draft = SkeletonDraft(facts, state)
+    for i in range(first, last + 1):
+        v, n, axis = draft.shared[i][level]
+        draft.shared[i][level] = (v, n * more, axis)
     return draft.settled(rng)
 
 

@@ -89,6 +89,7 @@ def spread(facts: Facts, state: State, i: int, unit: str | None, rng: Random) ->
     facts = facts.within(frame_of(facts, state).left_of(i))
     left = _left(facts, state, i)
     least = max((facts.place[m] for t, m in facts.anchored.items() if t in facts.tensors[i]), default=-1)
+    least = max(least, _inner(facts, state, i))
     shared = [(axis, v, n) for v, n, axis in state.shared[i] if axis is not None]
     full = {a for a in facts.axes_of(i, unit) if facts.machine.axes[a].use == "full"}
     chosen = _full(facts, state, i, unit, left, [one for one in shared if one[0] in full], rng) if full else ()
@@ -114,16 +115,26 @@ def spread(facts: Facts, state: State, i: int, unit: str | None, rng: Random) ->
     return tuple(spatial)
 
 
+def _inner(facts: Facts, state: State, i: int) -> int:
+    """Where limits demand inner backing stores, the place of the innermost above the branch of Einsum i; else -1."""
+    if not facts.demanded:
+        return -1
+    return max((facts.place[m] for m, _ in _path_stores(facts, state, i, [])), default=-1)
+
+
 def _full(
     facts: Facts, state: State, i: int, unit: str, left: dict[str, int], shared: list[tuple[str, str, int]], rng: Random
 ) -> Spread | None:
     """A choice on the full-use axes that has the shared loops and divides what is left, without these loops."""
     every = spreads(facts, i, unit)
+    inner = _inner(facts, state, i)
     cut = {v for v, _, _ in state.shared[i]}
     free = {v for v in left if v not in cut and facts.may_be_uneven(i, v, "any")}
 
     def fits(one: Spread) -> bool:
         if any(loop not in one for loop in shared):
+            return False
+        if any(facts.axis_place[loop[0]] < inner for loop in one if loop not in shared):
             return False
         takes = products((v, n) for axis, v, n in one if (axis, v, n) not in shared)
         return all(left[v] % n == 0 or (v in free and n <= left[v]) for v, n in takes.items())

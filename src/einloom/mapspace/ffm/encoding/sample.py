@@ -7,6 +7,7 @@ from random import Random
 
 from .alike import alike, copied
 from .checks import path_fault
+from .demands import demanded, unfused_state
 from .facts import Facts
 from .group_rules import whole_fault
 from .grouping import regroup
@@ -16,7 +17,7 @@ from .privates import drawn
 from .rooms import overflow, overfull
 from .skeletons import NoProposal, Rank, SkeletonDraft
 from .spreads import NETWORK
-from .state import Own, State
+from .state import State
 
 MENDS = 60  # steps of `fitted` before it gives up
 MENDED = 6  # so many for each Einsum, if that is more: in small scratchpads every one has to be mended
@@ -24,16 +25,9 @@ TRIED = 12  # tensors of a network that may be fused in a draw: each takes as lo
 GOALS = (1.0, 0.5, 0.25, 0.125)  # parts of a memory that a shared tile may take
 
 
-def _bare(facts: Facts) -> State:
-    """Nothing fused that need not be, and no privates."""
-    homes = tuple(min(tensor.homes, default=0) for tensor in facts.floating)
-    nothing = tuple(Own(units[0] if units else None) for units in facts.units)
-    return State(homes, (0,) * len(homes), ((),) * facts.count, nothing, facts.sequence)
-
-
 def plain(facts: Facts, rng: Random) -> State | None:
     """Nothing fused that need not be, privates at random; None if some Einsum has no privates."""
-    state = _bare(facts)
+    state = unfused_state(facts)
     for i in range(facts.count):
         found = drawn(facts, state, i, rng)
         if found is None:
@@ -47,7 +41,7 @@ def joined(facts: Facts, rng: Random) -> State | None:
 
     Where such an axis is in full use, a store inside it has to stand below its loop, so those Einsums share it.
     """
-    draft = SkeletonDraft(facts, _bare(facts))
+    draft = SkeletonDraft(facts, unfused_state(facts))
     inner = (n for n, one in enumerate(facts.floating) if one.fuses and min(one.homes, default=0) > 0)
     loops: list[Rank] = []
     end = -1
@@ -71,7 +65,7 @@ def joined(facts: Facts, rng: Random) -> State | None:
 def unfused(facts: Facts, rng: Random) -> State | None:
     """Nothing fused that need not be, and the same privates at random for Einsums that are alike, which fit; None if
     this draw gave none."""
-    state: State | None = _bare(facts)
+    state: State | None = unfused_state(facts)
     for group in alike(facts):
         done: set[int] = set()
         for i in group:
@@ -100,7 +94,9 @@ def _alone(facts: Facts, state: State, i: int, rng: Random) -> State | None:
 def sampled(facts: Facts, rng: Random, fuse: float | None = None) -> State | None:
     """A state that keeps the rules and fits; None if this draw gave none. fuse: how many tensors are tried."""
     network = facts.count > NETWORK
-    state = (unfused(facts, rng) if network else plain(facts, rng)) or joined(facts, rng)
+    state = demanded(facts, rng) if facts.demanded else None
+    known = set() if state is None else set(facts.demanded)
+    state = state or (unfused(facts, rng) if network else plain(facts, rng)) or joined(facts, rng)
     if state is None:
         return None
     keen = rng.random() if fuse is None else fuse
@@ -108,7 +104,7 @@ def sampled(facts: Facts, rng: Random, fuse: float | None = None) -> State | Non
     tried = rng.sample(numbers, min(TRIED, len(numbers))) if network else numbers
     for number, tensor in enumerate(facts.floating):
         homes = [home for home in tensor.homes if home > 0]
-        if homes and ((number in tried and rng.random() < keen) or min(tensor.homes) > 0):
+        if homes and number not in known and ((number in tried and rng.random() < keen) or min(tensor.homes) > 0):
             try:
                 state = bring_home(facts, state, number, rng.choice(homes), rng.choice(GOALS), rng)
             except NoProposal:

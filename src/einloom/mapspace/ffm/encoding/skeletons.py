@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import gcd
+from math import gcd, prod
 from random import Random
 from typing import TypeVar
 
@@ -252,6 +252,9 @@ def tile_loops(
             break
         v = variables[rank]
         options = _trips_for(facts, extents[v], taken.get(rank, 1), rng)
+        if facts.limits.loops:
+            before = prod(n for one, n, axis in given if one == rank and axis is None)
+            options = [n for n in options if _allowed(facts, number, rank, before * n)]
         if not options:
             continue
         enough = [n for n in options if bits // n <= goal]
@@ -259,6 +262,13 @@ def tile_loops(
         extents[v] = -(-extents[v] // trips)
         loops.append((rank, trips, None))
     return loops
+
+
+def _allowed(facts: Facts, number: int, rank: int, trips: int) -> bool:
+    """True if limits allow so many trips over the rank above the store of a floating tensor."""
+    tensor = facts.floating[number]
+    bound = ((i, facts.variable_at(i, tensor.name, rank)) for i in tensor.users)
+    return all(v is None or facts.loop_allowed(i, tensor.name, v, trips) for i, v in bound)
 
 
 def _trips_for(facts: Facts, extent: int, taken: int, rng: Random) -> list[int]:
