@@ -175,12 +175,13 @@ OTHERS = {
         "DRAWN",
         "GLANCE",
         "HEAD",
+        "MUCH",
         "PERFECT",
         "ROUNDED",
         "SEARCHING",
         "SLOW",
         "UNTIMED",
-    ),  # of a clock
+    ),  # of a clock, or of what is drawn under one
     "unlisted.points": ("ROUNDED",),  # what counts as equal
     "padded": ("MULTIPLES",),  # a rule of a dive
     "pmappings.expand": ("ROUNDING",),  # what counts as equal

@@ -39,6 +39,7 @@ DRAWN = 1.0  # seconds of drawing there, at most
 HEAD = 0.15  # of a budget goes to uneven tiles that fuse nothing, at most
 PERFECT = 0.5  # of what is left goes to perfect tiles once more, where drawn uneven ones are better
 ROUNDED = 0.25  # of what is left then goes to ranks rounded up, at most
+MUCH = 0.9  # times what is drawn Einsums that fuse nothing may cost at least, if they are mapped alone
 APART = 0.5  # CPU seconds for all of them together, at most
 WIDE = 200_000  # steps of a quick pass below a mapping that is far from the bound
 SPARSE = 100_000  # choices up to which every Einsum alone is mapped in a fraction of a CPU second
@@ -125,9 +126,9 @@ def _drawn_are_better(search: Search, seconds: float) -> bool:
 
 
 def _keep_unfused(search: Search, attempt: Attempt) -> None:
-    """Keep the best mapping of every Einsum alone. Raises Infeasible if there is none that is better than what is
-    drawn."""
-    search.incumbent.early = unfused(attempt, search.drawing.least)
+    """Keep the best mapping of every Einsum alone. Raises Infeasible if there is none that may be much better than what
+    is drawn."""
+    search.incumbent.early = unfused(attempt, search.drawing.least * MUCH)
     search.incumbent.found(search.incumbent.early)
 
 
