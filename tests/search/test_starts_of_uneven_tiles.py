@@ -43,7 +43,7 @@ def test_nothing_is_lost_where_einsums_alone_have_too_many_choices(monkeypatch: 
     """Whatever the machine's memory: the search goes on, and ends with its proof."""
     asked: list[Attempt] = []
 
-    def too_many(attempt: Attempt) -> Solution:
+    def too_many(attempt: Attempt, known: float) -> Solution:
         asked.append(attempt)
         raise TooManyChoices("planted")
 
