@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import einloom as el
@@ -16,7 +17,7 @@ from cases import FIVE_STEP_ATTENTION
 from compilers import needs_compiler
 from concurrent_trees import concurrent_case, linked_case
 from einloom.codegen import run as running
-from einloom.codegen.expected import drawn
+from einloom.codegen.expected import computed, drawn
 from einloom.codegen.functions import STAND_INS
 from einloom.codegen.run import MappingRun
 from einloom.codegen.source import CProgram
@@ -383,6 +384,24 @@ def test_names_from_a_file_stay_words() -> None:
     done = running.run(workload, machine, moved, evaluate(workload, machine, moved))
     assert done.correct
     assert done.counts["Z", name, "A", "read"] == 64
+
+
+@pytest.mark.parametrize("stored", [2, 3, 4])
+def test_a_product_may_read_a_part_of_a_tensor(stored: int) -> None:
+    """I has another size than the rank m: what is outside counts as zero."""
+    named = ("T[] = I[m] * J[m]", "U[p] = exp(I[p+r])")
+    workload = build_workload(
+        "part",
+        [parse_einsum(text) for text in named],
+        {"m": 2, "p": 2, "r": 2},
+        bits=dict.fromkeys("IJTU", 8),
+        shapes={"I": (stored,), "J": (2,), "T": (), "U": (2,)},
+        outputs=("T", "U"),
+    )
+    given = drawn(workload, 3)
+    found, padded = computed(workload, given), np.append(given["I"], np.zeros(4))
+    np.testing.assert_allclose(found["T"], padded[:2] @ given["J"])
+    np.testing.assert_allclose(found["U"], sum(np.exp(padded[r : r + 2]) for r in range(2)))
 
 
 def test_seventy_einsums_with_uneven_tiles() -> None:

@@ -99,7 +99,7 @@ def touched(workload: Workload, einsum: Einsum) -> Mask:
 
 
 def _result(workload: Workload, einsum: Einsum, values: Mapping[str, Floats]) -> Floats:
-    simple = all(index.simple and not access.view for access in einsum.accesses for index in access.indices)
+    simple = all(_whole(workload, access) for access in einsum.accesses)
     simple = simple and einsum.output.tensor not in workload.parted
     if simple and einsum.kind != "map" and einsum.reduction != "max" and len(einsum.variables) < len(_LETTERS):
         return _product(einsum, [values[access.tensor] for access in einsum.inputs])
@@ -122,6 +122,12 @@ def _result(workload: Workload, einsum: Einsum, values: Mapping[str, Floats]) ->
         place, mine = (np.broadcast_to(one, full)[wanted] for one in (flat, value))
         (np.maximum if maximum else np.add).at(found, place, mine)
     return (np.where(np.isneginf(found), 0.0, found) if maximum else found).reshape(shape)
+
+
+def _whole(workload: Workload, access: Access) -> bool:
+    """True if an access is of a whole tensor, a variable for each rank."""
+    ranks = zip(access.indices, workload.shape(access), strict=True)
+    return not access.view and all(i.simple and workload.extents[i.variables[0]] == size for i, size in ranks)
 
 
 def _pieces(workload: Workload, einsum: Einsum) -> Iterator[dict[str, range]]:
