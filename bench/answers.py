@@ -29,6 +29,7 @@ from typing import Any
 
 from bench.mutate import mutated
 from einloom import api as verbs
+from einloom import questions
 from einloom.cli import main as command
 from einloom.diagnose import explain_problem, explain_result
 from einloom.mapspace.space import Mapspace
@@ -50,11 +51,11 @@ STRANGE: tuple[Any, ...] = (
 @cache
 def originals() -> dict[str, str]:
     """Intact answers by name: every kind of file that a verb reads."""
-    asked = verbs.problem(CHAIN, "simple:glb_bits=512,dram_energy=10", "edp")
-    tight = verbs.problem(CHAIN, "two-level:glb_bits=8", mapspace=Mapspace(max_fused_loops=0))
-    limited = verbs.problem("conv-chain:c=2,h=2,w=2,l=2,k=2", "two-level", dataflow="layerwise-convolution")
-    pipelined = verbs.problem("matmuls:n=2,m=4,kn=4", "tpu-v4i", "latency", mapspace=Mapspace(concurrent="any"))
-    several = verbs.problems("conv-chain:c=2,h=4,w=4,l=2,k=2", "two-level", dataflow="isos")
+    asked = questions.problem(CHAIN, "simple:glb_bits=512,dram_energy=10", "edp")
+    tight = questions.problem(CHAIN, "two-level:glb_bits=8", mapspace=Mapspace(max_fused_loops=0))
+    limited = questions.problem("conv-chain:c=2,h=2,w=2,l=2,k=2", "two-level", dataflow="layerwise-convolution")
+    pipelined = questions.problem("matmuls:n=2,m=4,kn=4", "tpu-v4i", "latency", mapspace=Mapspace(concurrent="any"))
+    several = questions.problems("conv-chain:c=2,h=4,w=4,l=2,k=2", "two-level", dataflow="isos")
     found = verbs.solve(asked)
     return {
         "result": found.to_json(),

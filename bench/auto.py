@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
-from einloom.api import problems
 from einloom.errors import BudgetExhausted
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Problem
+from einloom.questions import problems
 from einloom.search.evaluator import Evaluator, Stop
 from einloom.search.registry import method
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from einloom import api as verbs
+from einloom import questions
 from einloom.errors import Defect, EinloomError
 from einloom.mapspace.ffm.rules import outside
 from einloom.result import Result
@@ -66,7 +67,7 @@ def drawn(seed: int, number: int) -> Asked:
 
 def wrong(asked: Asked, found: Result) -> str | None:
     """What is wrong with an answer: its price, or a tree outside the space."""
-    problem = verbs.problem(asked.workload, asked.machine, asked.objective, **asked.space)  # type: ignore[arg-type]
+    problem = questions.problem(asked.workload, asked.machine, asked.objective, **asked.space)  # type: ignore[arg-type]
     cost = verbs.evaluate(problem.workload, problem.machine, found.mapping)
     if (cost.energy, cost.latency) != (found.energy, found.latency):
         return f"evaluate says {cost.energy!r} J and {cost.latency!r} s"

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
-from einloom.api import problems
 from einloom.problem import Problem
+from einloom.questions import problems
 from einloom.search.registry import method
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload

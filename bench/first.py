@@ -29,9 +29,9 @@ from itertools import zip_longest
 from pathlib import Path
 
 from einloom import zoo
-from einloom.api import problems
 from einloom.errors import EinloomError
 from einloom.problem import Budget, keeps_time
+from einloom.questions import problems
 from einloom.result import Result, TracePoint
 from einloom.search.answer import answer
 from einloom.search.method import Recorder

@@ -29,6 +29,7 @@ from types import FrameType
 from bench.mutate import CANARY, mutated
 from bench.onnx_damage import PLANTED, damaged
 from einloom import api as verbs
+from einloom import questions
 from einloom.errors import EinloomError, SpecError, SpecErrors
 from einloom.interop.accelforge import export
 from einloom.interop.accelforge.read import read as read_accelforge
@@ -221,7 +222,7 @@ def subjects() -> dict[str, Subject]:
         assert parse_machine(machine_text(found)) == found, "does not read back"
 
     def one_mapping(path: Path) -> None:
-        asked, located = verbs.given(workload, machine, str(path))
+        asked, located = questions.given(workload, machine, str(path))
         found = located.mapping
         problems(asked.workload, asked.machine, found)
         assert "store" in print_mapping(found, asked.workload)
@@ -235,7 +236,7 @@ def subjects() -> dict[str, Subject]:
         verbs.verify(found, quick=True)
         assert Result.from_json(found.to_json()).cost == found.cost, "does not read back"
 
-    other = export_tileflow(workload, machine, verbs.given(workload, machine, MAPPING)[1].mapping)
+    other = export_tileflow(workload, machine, questions.given(workload, machine, MAPPING)[1].mapping)
 
     def one_foreign(path: Path) -> None:
         read_accelforge([path])

@@ -20,9 +20,9 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from einloom.api import problem
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget
+from einloom.questions import problem
 from einloom.result import Result
 from einloom.search.answer import answer
 from einloom.search.method import Recorder

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from einloom.api import problems
 from einloom.problem import Budget, Problem
+from einloom.questions import problems
 from einloom.search.registry import SHIPPED, takes
 from einloom.sweep.methods import MethodRun, MethodRuns, compare_methods, value_at
 

@@ -27,6 +27,7 @@ from pathlib import Path
 
 import einloom as el
 from einloom import api as verbs
+from einloom import questions
 from einloom.errors import EinloomError
 from einloom.result import Result
 from einloom.result.unmapped import read_answer
@@ -97,7 +98,7 @@ def usual(words: Sequence[str], folder: Path) -> float:
 
 def prepared(folder: Path) -> None:
     """What the verbs read, and old files in the places that they write to."""
-    asked = verbs.problem(PROBLEM[0], PROBLEM[1], "edp")
+    asked = questions.problem(PROBLEM[0], PROBLEM[1], "edp")
     verbs.solve(asked).write(folder / "before.json")
     verbs.map("matmul:m=4,n=4,k=4", "simple", "pareto").write(folder / "front.json")
 

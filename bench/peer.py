@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from einloom import api as verbs
+from einloom import questions
 from einloom.interop.accelforge import export
 from einloom.version import VERSION
 
@@ -100,7 +100,7 @@ def arguments(problem: BenchProblem) -> list[str]:
 
 def compare(problem: BenchProblem, version: str, timeout: float) -> dict[str, object]:
     """Both tools on one problem, as a row of the CSV."""
-    asked = verbs.problem(problem.workload, problem.machine, problem.objective, problem.max_fused_loops)
+    asked = questions.problem(problem.workload, problem.machine, problem.objective, problem.max_fused_loops)
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
         folders = {name: root / name for name in ("peer", "cold", "warm", "cache")}

@@ -17,13 +17,13 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from einloom.api import problem
 from einloom.cost.batch.arrays import price_many
 from einloom.cost.evaluate import evaluate
 from einloom.cost.traffic.paths import paths
 from einloom.mapspace.ffm.encoding import NoProposal, State
 from einloom.mapspace.ffm.encoding.rooms import overflow
 from einloom.mapspace.registry import space_for
+from einloom.questions import problem
 from einloom.search.evaluator import Evaluator
 from einloom.search.heuristics.points import Points, Valued
 from einloom.search.heuristics.rows import TripRows

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import einloom as el
-from einloom.api import LIMITS, problem
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.machine.write import write_machine
 from einloom.mapspace.space import Mapspace
 from einloom.problem.budgets import read_budget
+from einloom.questions import LIMITS, problem
 from einloom.search.answer import answer
 from einloom.search.method import Recorder as Watch
 from einloom.search.several import Labelled

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from einloom import api
+from einloom import api, questions
 from einloom.diagnose.text import explained
 from einloom.problem.few_divisors import few_divisors
 from einloom.report.page.explained import panel
@@ -43,16 +43,18 @@ def test_so_does_an_explanation() -> None:
     [(197, "1 and 197"), (361, "1 and 19"), (50257, "29 and 1733"), (1023, "3 and 11"), (258, "6 and 43")],
 )
 def test_extents_that_lose(extent: int, between: str) -> None:
-    assert f"{extent} (m) has no divisor between {between};" in few_divisors(api.problem(product(extent), "simple"))
+    assert f"{extent} (m) has no divisor between {between};" in few_divisors(
+        questions.problem(product(extent), "simple")
+    )
 
 
 @pytest.mark.parametrize("extent", [2, 7, 13, 16, 64, 96, 147, 224, 384, 768, 1000, 1500, 2048, 11008, 14336, 128256])
 def test_extents_that_do_not(extent: int) -> None:
-    assert few_divisors(api.problem(product(extent), "simple")) == ""
+    assert few_divisors(questions.problem(product(extent), "simple")) == ""
 
 
 def test_the_worst_comes_first() -> None:
-    words = few_divisors(api.problem(product(361, 1023, 197), "simple"))
+    words = few_divisors(questions.problem(product(361, 1023, 197), "simple"))
     assert words.startswith("197 (k) has no divisor between 1 and 197, 361 (m) none between 1 and 19, 1023 (n) none")
 
 

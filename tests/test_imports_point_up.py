@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE, BENCH = ROOT / "src" / "einloom", ROOT / "bench"
 ORDER = (
     "version once dataclass errors stops reporting reading workload machine mapping oracle cost mapspace dataflows "
-    "problem result search interop zoo certify diagnose codegen report fabric sweep published defects api schema "
-    "testing cli __main__ __init__"
+    "problem result search interop zoo certify diagnose codegen report fabric sweep published defects questions api "
+    "schema testing cli __main__ __init__"
 ).split()
 ROOMS = {  # the same inside a folder; a later module of the list may import the earlier ones, and its own folder's
     "search/exact": "numerics padded einsums prices pmappings model unlisted fusion traceback bounds joining options "

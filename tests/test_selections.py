@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
-from einloom.api import check_names, problems
 from einloom.cli import main
 from einloom.errors import EinloomWarning, Infeasible, SpecErrors
 from einloom.machine.files import parse_machine
@@ -18,6 +17,7 @@ from einloom.mapspace.files import parse_mapspace
 from einloom.mapspace.limits.data import UNLIMITED, HoldLimit, Limits
 from einloom.mapspace.space import Mapspace
 from einloom.problem.selections import machine_selectors, unused_selectors
+from einloom.questions import check_names, problems
 from einloom.result import Result
 from einloom.result.unmapped import Unmapped, read_answer
 from einloom.workload.build import build_workload

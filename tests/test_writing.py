@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 import einloom as el
-from einloom.api import problem
 from einloom.defects import saved
 from einloom.errors import Defect, SpecError
+from einloom.questions import problem
 from einloom.reading import writing
 from einloom.search.exact.branch_and_bound import Run
 from einloom.search.exact.incumbent import Incumbent

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from bench.answers import damaged
-from einloom.api import problem
 from einloom.certify.verify import verify
 from einloom.cost.batch.arrays import price_many
 from einloom.cost.evaluate import LATENCY_RULES, evaluate, latencies, legality
@@ -35,6 +34,7 @@ from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.registry import space_for
 from einloom.oracle import simulate
 from einloom.problem import Budget, Objective, Problem, keeps_time
+from einloom.questions import problem
 from einloom.result import Result
 from einloom.result.document import digest, text
 from einloom.result.unmapped import Unmapped, parse_answer

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from einloom.api import problem
 from einloom.certify.verify import verify
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import EinloomError, Infeasible
@@ -20,6 +19,7 @@ from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.registry import space_for
 from einloom.oracle import simulate
 from einloom.problem import Objective
+from einloom.questions import problem
 from einloom.search.exact import Exact
 from einloom.testing.problems.claims import CLAIMS, ProblemTrees, asked, same
 

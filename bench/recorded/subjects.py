@@ -16,7 +16,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from einloom.api import problem
 from einloom.cost.evaluate import legality
 from einloom.machine.files import machine_from_data
 from einloom.machine.write import machine_data
@@ -26,6 +25,7 @@ from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.files import mapspace_from_data
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
+from einloom.questions import problem
 from einloom.reading import writing
 from einloom.testing.problems.claims import ProblemTrees
 from einloom.testing.problems.dimensions import DIMENSIONS, impossible
@@ -70,7 +70,7 @@ NAMED = {
     "pair-chain": ("pair", {"workload": "matmuls:n=2,m=12,kn=8", "machine": "two-level", "goal": "traffic:DRAM"}),
     "pair-tall": ("pair", {"workload": "matmuls:n=2,m=30,kn=4", "machine": "two-level", "goal": "traffic:DRAM"}),
 }
-"""Problems of the zoo: kind, and what `einloom.api.problem` is given."""
+"""Problems of the zoo: kind, and what `einloom.questions.problem` is given."""
 
 
 @dataclass(frozen=True)

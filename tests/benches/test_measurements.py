@@ -81,11 +81,11 @@ def test_problems_of_einloom_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     from bench import alone
     from bench.problems import ALONE, BenchProblem
 
-    from einloom import api as verbs
+    from einloom import questions
 
     assert len({p.name for p in ALONE}) == len(ALONE)
     for p in ALONE:
-        verbs.problem(p.workload, p.machine, p.objective, p.max_fused_loops)
+        questions.problem(p.workload, p.machine, p.objective, p.max_fused_loops)
     monkeypatch.setattr(alone, "ALONE", (BenchProblem("small", SMALL, MACHINE),))
     table = tmp_path / "alone.csv"
     assert alone.main(["-o", str(table)]) == 0

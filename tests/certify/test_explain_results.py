@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
-from einloom.api import problem
 from einloom.cli import main
 from einloom.diagnose import Asker, Explanation, explain_problem, explain_result, parse_explanation
 from einloom.diagnose.alternatives import forced
@@ -19,6 +18,7 @@ from einloom.diagnose.constraints import with_level
 from einloom.diagnose.feasibility import Unfinished
 from einloom.diagnose.sensitivity import larger, shares, wider
 from einloom.errors import Ended, SpecError
+from einloom.questions import problem
 from einloom.report.page import write_page
 from einloom.result.unmapped import Unmapped, read_answer
 from einloom.search.exact import Exact

@@ -18,13 +18,13 @@ import pytest
 
 import einloom as el
 from edits import Data, Edit, both, put
-from einloom.api import problem
 from einloom.certify.again import SecondSolution
 from einloom.certify.likeness import machine_likeness, title_likeness, workload_likeness
 from einloom.certify.verdict import Verdict
 from einloom.certify.verify import _notes, verify
 from einloom.machine.levels import Fanout
 from einloom.problem import Certificate, Guarantee
+from einloom.questions import problem
 from einloom.result import Result
 from einloom.result.document import digest
 from einloom.workload.selectors import selector

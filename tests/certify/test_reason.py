@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
-from einloom.api import problem
 from einloom.cli import main
 from einloom.cost.evaluate import legality
 from einloom.diagnose.conflict import Blame
@@ -22,6 +21,7 @@ from einloom.errors import Infeasible
 from einloom.machine.levels import Machine, Memory
 from einloom.mapspace.registry import space_for
 from einloom.problem import Problem
+from einloom.questions import problem
 from einloom.search.method import Watcher
 from planted_conflicts import CASES, DRAM, MAC, MATMUL, Planted, machine, workload
 from tiny_limits import tiny_limits

@@ -13,7 +13,6 @@ import pytest
 
 import einloom as el
 from edits import Data, put
-from einloom.api import problem
 from einloom.certify import again
 from einloom.cost.evaluate import evaluate
 from einloom.errors import BudgetExhausted
@@ -21,6 +20,7 @@ from einloom.machine.files import machine_from_data
 from einloom.mapping.text import parse_mapping
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Certificate, Guarantee
+from einloom.questions import problem
 from einloom.result import Result
 from einloom.result.document import digest
 from einloom.search.door import ask
@@ -231,7 +231,7 @@ def bounded(workload: str, machine: str) -> tuple[float, Data]:
     """The least EDP, and the file of a run that ended with the mapping of least energy, and the least EDP as bound."""
     best = el.map(workload, machine, "edp").value
     frugal = el.map(workload, machine, "energy")
-    asked = el.api.problem(workload, machine, "edp")
+    asked = el.questions.problem(workload, machine, "edp")
     plain = Result.of(asked, frugal.mapping)
     assert plain.value > best * 1.04
     certificate = Certificate(Guarantee.BOUNDED, plain.value, best, asked.mapspace.describe())

@@ -23,12 +23,12 @@ from click.testing import CliRunner
 import einloom as el
 from compilers import needs_compiler
 from einloom import stops
-from einloom.api import problem
 from einloom.certify import verify as certify
 from einloom.cli import main
 from einloom.diagnose import Asker
 from einloom.errors import Ended, SpecError
 from einloom.mapping.tree import Mapping
+from einloom.questions import problem
 from einloom.result.sweep import read_sweep
 from einloom.result.unmapped import Unmapped, read_answer
 from einloom.search.exact import answer as exact_answer

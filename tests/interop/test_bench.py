@@ -55,10 +55,10 @@ def test_time_outs_and_failures(tmp_path: Path) -> None:
 def test_bench_problems_are_problems_that_the_peer_can_be_asked() -> None:
     from bench.problems import PROBLEMS
 
-    from einloom import api as verbs
+    from einloom import questions
     from einloom.interop.accelforge import export
 
     assert len({p.name for p in PROBLEMS}) == len(PROBLEMS)
     for p in PROBLEMS:
-        asked = verbs.problem(p.workload, p.machine, p.objective, p.max_fused_loops)
+        asked = questions.problem(p.workload, p.machine, p.objective, p.max_fused_loops)
         assert export(asked.workload, asked.machine, asked.objective, asked.mapspace).files

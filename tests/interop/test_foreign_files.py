@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from einloom import api as verbs
+from einloom import questions
 from einloom.cli import main
 from einloom.cost.evaluate import evaluate
 from einloom.errors import SpecError
@@ -278,8 +278,8 @@ def test_command_line(tmp_path: Path) -> None:
     read = runner.invoke(main, ["import", "accelforge", *files, "-o", str(back)])
     assert read.exit_code == 0, read.output
     assert "--objective edp" in read.output
-    asked = verbs.problem(str(back / "workload.yaml"), str(back / "machine.yaml"))
-    assert asked.machine == verbs.problem("matmuls:n=2", "tpu-v4i").machine
+    asked = questions.problem(str(back / "workload.yaml"), str(back / "machine.yaml"))
+    assert asked.machine == questions.problem("matmuls:n=2", "tpu-v4i").machine
 
 
 def test_command_line_names_the_place(tmp_path: Path) -> None:

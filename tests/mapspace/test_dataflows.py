@@ -9,7 +9,6 @@ import pytest
 
 from cases import FIVE_STEP_ATTENTION
 from einloom.api import map as solve
-from einloom.api import problem
 from einloom.cost.evaluate import evaluate, legality
 from einloom.dataflows import files as dataflow_files
 from einloom.dataflows.casts import cast
@@ -26,6 +25,7 @@ from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.files import check_mapspace, mapspace_text, parse_mapspace
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective
+from einloom.questions import problem
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
 from einloom.workload.selectors import selector

@@ -9,7 +9,6 @@ from random import Random
 import pytest
 
 import einloom as el
-from einloom.api import problems
 from einloom.cost.evaluate import legality
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
@@ -21,6 +20,7 @@ from einloom.mapspace.limits.data import BackLimit, Limits, LoopLimit, Numbers
 from einloom.mapspace.registry import space_for
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Problem
+from einloom.questions import problems
 from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
 from einloom.workload.selectors import selector

@@ -17,7 +17,6 @@ from click.testing import CliRunner
 from cases import FIVE_STEP_ATTENTION
 from einloom.api import explain, simulate, verify
 from einloom.api import map as solve
-from einloom.api import problems as asked
 from einloom.cli import main
 from einloom.codegen.expected import computed, drawn
 from einloom.dataflows.casts import cast
@@ -32,6 +31,7 @@ from einloom.mapping.tree import Compute, Loop, Mapping, Nest, Split
 from einloom.mapspace.limits.data import HoldLimit, LoopLimit, Numbers
 from einloom.oracle.reference import evaluate_cascade, random_inputs
 from einloom.problem import Guarantee
+from einloom.questions import problems as asked
 from einloom.report.text.results import summary
 from einloom.result import Result
 from einloom.search import several

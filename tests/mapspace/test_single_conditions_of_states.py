@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from einloom.api import problem
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapping.text import parse_mapping, print_mapping
 from einloom.mapspace.ffm.encoding import Encoding, NoProposal
@@ -29,6 +28,7 @@ from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.limits.data import AxisLimit, Limits, Numbers
 from einloom.mapspace.registry import space_for
 from einloom.mapspace.space import Mapspace
+from einloom.questions import problem
 from einloom.search import first
 from einloom.search.evaluator import Evaluator
 from einloom.search.first import FirstMappings

@@ -13,7 +13,7 @@ from chromium import chrome, resize
 from large_network import chain
 
 from einloom import Result, figures
-from einloom.api import problem
+from einloom.questions import problem
 from einloom.report.compare import compare
 from einloom.report.page import write_page
 from einloom.result.unmapped import Unmapped, read_answer

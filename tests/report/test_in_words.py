@@ -6,10 +6,10 @@ import pickle
 from dataclasses import replace
 
 import einloom as el
-from einloom.api import problem
 from einloom.mapspace.limits.data import HoldLimit, Limits
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget
+from einloom.questions import problem
 from einloom.report.page import page
 from einloom.report.text import results as text
 from einloom.report.text.table import columns
@@ -35,7 +35,7 @@ def test_a_mapping_prints_as_its_tree_and_a_result_as_one_line() -> None:
 
 
 def test_what_ended_a_search_is_said() -> None:
-    asked = el.api.problem("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
+    asked = el.questions.problem("residual-diamond", "simple:dram_energy=10,glb_bits=512", "edp")
     recorder = Recorder()
     whole = answer((Labelled("", asked),), "exact", Budget(), recorder)
     steps = recorder.counts["evaluated"] - 1
@@ -45,7 +45,7 @@ def test_what_ended_a_search_is_said() -> None:
     assert "ended       the budget of steps ended; this is the best so far" in text.summary(found)
     assert "the budget of steps ended; this is the best so far" in page(found)
     assert found.to_data()["ended"] == "steps" and el.Result.from_json(found.to_json()).ended is found.ended
-    asked = el.api.problem("matmul:m=4,n=4,k=4", "two-level:glb_bits=32")
+    asked = el.questions.problem("matmul:m=4,n=4,k=4", "two-level:glb_bits=32")
     nothing = answer((Labelled("", asked),), "exhaustive", Budget(memory=1), Recorder())
     assert isinstance(nothing, Unmapped) and nothing.to_data()["ended"] == "memory"
     assert parse_answer(nothing.to_json()).ended is nothing.ended

@@ -7,7 +7,6 @@ from random import Random
 import numpy as np
 import pytest
 
-from einloom.api import problem, problems
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.ffm.encoding import Encoding, NoProposal, State
 from einloom.mapspace.ffm.encoding.state import word
@@ -15,6 +14,7 @@ from einloom.mapspace.limits.data import AxisLimit, HoldLimit, Limits, Numbers
 from einloom.mapspace.registry import space_for
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
+from einloom.questions import problem, problems
 from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator
 from einloom.search.heuristics import kernel

@@ -8,12 +8,12 @@ from random import Random
 
 import pytest
 
-from einloom.api import problem
 from einloom.cost.evaluate import evaluate
 from einloom.mapspace.ffm.space import Ffm
 from einloom.mapspace.registry import space_for
 from einloom.problem import Objective, Problem
 from einloom.problem.compulsory import compulsory
+from einloom.questions import problem
 from tiny_problems import tiny_problem
 
 GOALS = (

@@ -13,11 +13,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from einloom.api import problem
 from einloom.machine.files import parse_machine
 from einloom.mapspace.ffm.encoding import State
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget
+from einloom.questions import problem
 from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator
 from einloom.search.heuristics.blocks import in_blocks

@@ -8,12 +8,12 @@ from random import Random
 
 import pytest
 
-from einloom.api import problem
 from einloom.errors import Defect, Ended
 from einloom.mapspace.ffm.encoding.alike import alike, copied
 from einloom.mapspace.ffm.space import Ffm
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Guarantee, Problem
+from einloom.questions import problem
 from einloom.search.evaluator import Evaluator
 from einloom.search.exact import Exact, ExactOptions, drawing
 from einloom.search.exact.attempt import Solution

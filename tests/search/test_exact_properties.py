@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from einloom.api import problem
 from einloom.errors import BudgetExhausted, Infeasible
 from einloom.machine.levels import ComputeUnit, Fanout, Level, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
+from einloom.questions import problem
 from einloom.search.exact import Exact, ExactOptions, Rules, branch_and_bound
 from einloom.workload.einsum import Access, Einsum, Index, Workload
 from einloom.workload.selectors import Selector, selector

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from einloom.api import problem
 from einloom.errors import Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.limits.data import UNLIMITED
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective
+from einloom.questions import problem
 from einloom.search.exact import ExactOptions, branch_and_bound
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.branch_and_bound import Run

@@ -10,7 +10,6 @@ from random import Random
 
 import pytest
 
-from einloom.api import problems
 from einloom.certify.verify import verify
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import Infeasible, SpecError
@@ -19,6 +18,7 @@ from einloom.mapspace.ffm.enumerate import enumerate_trees
 from einloom.mapspace.ffm.rules import outside
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Objective, Problem
+from einloom.questions import problems
 from einloom.result import Result
 from einloom.search.exact import Exact, ExactOptions
 from einloom.search.method import Recorder

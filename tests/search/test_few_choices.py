@@ -10,10 +10,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from einloom.api import problem
 from einloom.cost.evaluate import evaluate
 from einloom.errors import Infeasible
 from einloom.problem import Budget, Guarantee, Objective, Problem
+from einloom.questions import problem
 from einloom.search.exact import Exact, drawing, head_starts, least_costs
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.branch_and_bound import Run

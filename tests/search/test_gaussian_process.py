@@ -7,8 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from einloom.api import problem
 from einloom.mapspace.registry import space_for
+from einloom.questions import problem
 from einloom.search.evaluator import Evaluator
 from einloom.search.heuristics import bayes
 from einloom.search.heuristics.gaussian_process import NOISE, GaussianProcess

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import einloom as el
-from einloom.api import problem
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import Infeasible, SpecError
 from einloom.machine.files import parse_machine
@@ -24,6 +23,7 @@ from einloom.mapspace.ffm.encoding.skeletons import SkeletonDraft
 from einloom.mapspace.ffm.encoding.state import Own, word
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Objective, Problem, keeps_time
+from einloom.questions import problem
 from einloom.search import first
 from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator

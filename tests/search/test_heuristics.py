@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import einloom as el
-from einloom.api import problem
 from einloom.errors import BudgetExhausted, Ended, Infeasible
 from einloom.machine.levels import ComputeUnit, Machine, Memory
 from einloom.mapspace.registry import space_for
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
+from einloom.questions import problem
 from einloom.search.door import ask
 from einloom.search.evaluator import Evaluator
 from einloom.search.heuristics.dat import solved

@@ -11,11 +11,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from einloom.api import problem, verify
+from einloom.api import verify
 from einloom.errors import Ended, Infeasible
 from einloom.machine.levels import NOTHING, Axis, ComputeUnit, Fanout, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Guarantee, Problem, objective
+from einloom.questions import problem
 from einloom.search.exact import Exact
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.einsums import runs, spatial

@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from einloom.api import problems
 from einloom.errors import Defect, Infeasible
 from einloom.problem import Problem
+from einloom.questions import problems
 from einloom.search.exact import ExactOptions, least_costs
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.einsums.classes import UnitOption

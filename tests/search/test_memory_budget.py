@@ -14,10 +14,10 @@ from weakref import ReferenceType, ref
 import pytest
 
 import einloom as el
-from einloom.api import problem
 from einloom.errors import BudgetExhausted, Ended
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget
+from einloom.questions import problem
 from einloom.result.unmapped import Unmapped, read_answer
 from einloom.search import resources
 from einloom.search.answer import answer

@@ -13,12 +13,12 @@ from click.testing import CliRunner
 
 import einloom as el
 from broken_methods import Boasting, Deaf, Fickle, Flattering, Sound, Wandering
-from einloom.api import problem
 from einloom.cli import main
 from einloom.errors import BrokenMethod, Ended, SpecError
 from einloom.mapping.tree import Mapping
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget
+from einloom.questions import problem
 from einloom.search.evaluator import Evaluator, Stop
 from einloom.search.method import Recorder
 from einloom.search.registry import SHIPPED, method, methods

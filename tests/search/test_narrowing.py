@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from bench.ragged_problems import ragged_problem
 
-from einloom.api import problem
 from einloom.errors import Defect
+from einloom.questions import problem
 from einloom.search.exact import ExactOptions, feasible
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds import relaxation

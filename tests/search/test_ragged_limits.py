@@ -10,9 +10,9 @@ from random import Random
 import pytest
 from bench.ragged_problems import ragged_problem
 
-from einloom.api import problems
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget, Guarantee, Problem
+from einloom.questions import problems
 from einloom.search.exact import Exact, ExactOptions, head_starts
 from einloom.search.exact.branch_and_bound import Run
 from optima import optimum, same

@@ -17,6 +17,7 @@ from random import Random
 import pytest
 
 from einloom import api as verbs
+from einloom import questions
 from einloom.mapping.tree import Mapping
 from einloom.problem import Budget, Guarantee, Problem
 from einloom.result import Result
@@ -147,7 +148,7 @@ class Impatient(Recorder):
 
 def test_stopped_at_every_question() -> None:
     """Whenever the search asks whether to go on and is told no, it ends with a legal mapping and a true bound."""
-    problem = verbs.problem(*PROBLEM)
+    problem = questions.problem(*PROBLEM)
     whole = Impatient(10**9)
     Exact().search(problem, Budget(), whole)
     assert whole.asked > 20

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from einloom.api import problem
 from einloom.cost.evaluate import evaluate, legality
 from einloom.errors import IllegalMapping
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory
@@ -21,6 +20,7 @@ from einloom.mapspace.ffm.encoding.rooms import overflow
 from einloom.mapspace.registry import space_for
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Problem, objective
+from einloom.questions import problem
 from einloom.search.evaluator import Evaluator
 from einloom.search.heuristics import kernel, row_kernel, window_rows
 from einloom.search.heuristics.points import Points

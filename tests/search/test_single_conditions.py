@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from einloom.api import problem
 from einloom.cost.evaluate import evaluate
 from einloom.cost.event import event_time
 from einloom.machine.files import parse_machine
@@ -14,6 +13,7 @@ from einloom.mapping.text import parse_mapping
 from einloom.mapspace.limits.data import AxisLimit, Limits, LoopLimit, Numbers
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem
+from einloom.questions import problem
 from einloom.search.exact import Exact, ExactOptions
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds.cutoff import Cutoff

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import einloom as el
-from einloom.api import problem
 from einloom.certify import again, likeness
 from einloom.certify.likeness import workload_likeness
 from einloom.cost import event
@@ -28,6 +27,7 @@ from einloom.mapspace.ffm.space import Ffm
 from einloom.mapspace.limits.data import AxisLimit, BackLimit, Limits, LoopLimit, Numbers, TileLimit
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Objective, Problem
+from einloom.questions import problem
 from einloom.search.exact import Exact, ExactOptions
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.einsums.classes import _loop_limits

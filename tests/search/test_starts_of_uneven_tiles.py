@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from einloom.api import map, problem
+from einloom.api import map
 from einloom.mapping.tree import Mapping
 from einloom.problem import Budget, Guarantee
+from einloom.questions import problem
 from einloom.search.exact import Exact, head_starts
 from einloom.search.exact.attempt import Attempt, Solution
 from einloom.search.exact.einsums.runs import TooManyChoices

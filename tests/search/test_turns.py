@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from einloom.api import problem
 from einloom.mapspace.registry import space_for
 from einloom.problem import Budget
+from einloom.questions import problem
 from einloom.search.evaluator import Evaluator, Stop
 from einloom.search.first import FirstMappings
 from einloom.search.heuristics.anneal import Anneal

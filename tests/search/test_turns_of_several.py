@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from einloom.api import problems
 from einloom.errors import BudgetExhausted, Ended, Infeasible
 from einloom.problem import Budget, Guarantee
+from einloom.questions import problems
 from einloom.search import first, several
 from einloom.search.exact import Exact, least_value
 from einloom.search.method import Recorder

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from bench.ragged_problems import ragged_problem
 
-from einloom.api import problem
 from einloom.errors import Ended, Infeasible
 from einloom.mapping.text import print_mapping
 from einloom.mapspace.ffm.encoding import Encoding, sample
 from einloom.mapspace.ffm.encoding.alike import alike
 from einloom.problem import Budget, Guarantee, Objective
+from einloom.questions import problem
 from einloom.search.checked import priced
 from einloom.search.exact import Exact, head_starts, least_costs
 from einloom.search.exact import branch_and_bound as engine

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from einloom.api import problem
 from einloom.errors import Infeasible, SpecError
 from einloom.problem import Budget, Objective, Problem
+from einloom.questions import problem
 from einloom.search.exact.attempt import Attempt
 from einloom.search.exact.bounds.relaxation import einsum_bound
 from einloom.search.exact.branch_and_bound import Run

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
-from einloom.api import problem
 from einloom.cli import main
+from einloom.questions import problem
 from einloom.result.sweep import CapacityPoint, read_sweep
 from einloom.result.unmapped import Unmapped
 from einloom.sweep import sweep_capacity

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from .. import api as verbs
-from .. import stops
+from .. import questions, stops
 from ..certify.verdict import Check, Verdict
 from ..errors import Ended, SpecError
 from ..mapping.tree import Mapping
@@ -64,7 +64,7 @@ _LIMITS = (
 
 
 def limited(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """The verb with every option that limits the mapspace: keyword arguments as `api.problem` takes them."""
+    """The verb with every option that limits the mapspace: keyword arguments as `questions.problem` takes them."""
     for option in reversed(_LIMITS):
         verb = option(verb)
     return verb
@@ -118,8 +118,8 @@ def map_verb(
     budget = read_budget(budget_seconds, budget_steps, budget_memory)
     how = chosen(method, _options(options))
     with stops.politely() as stop:
-        asked = verbs.problems(workload, machine, objective, **limits)
-        known = verbs.starts(asked, start)
+        asked = questions.problems(workload, machine, objective, **limits)
+        known = questions.starts(asked, start)
         verbs.refuse_relaxation(asked, relax)
         budget = budget.after(time.monotonic() - begun)
         found = _search(asked, how, budget, known, stop, relax)

@@ -74,7 +74,7 @@ def _methods(
     named: tuple[str, ...], methods: str, paths: tuple[str | None, str | None, str | None], runs: dict[str, Any]
 ) -> None:
     """Run the methods, and give out their gaps."""
-    from .. import api
+    from .. import questions
     from ..sweep.methods import compare_methods
 
     if len(named) != 2:
@@ -84,8 +84,8 @@ def _methods(
         raise SpecError("--methods names no method", suggestion="exact,random,anneal")
     page_path, json_path, csv_path = paths
     objective, seeds, folder, steps, seconds = (runs.pop(name) for name in _OF_RUNS)
-    asked = api.problems(*named, objective, **runs)
-    api.refuse_several(asked, named[0], runs["dataflow"], "methods are compared on one problem")
+    asked = questions.problems(*named, objective, **runs)
+    questions.refuse_several(asked, named[0], runs["dataflow"], "methods are compared on one problem")
     with stops.politely() as stop:
         budget = Budget(seconds, steps)
         found = compare_methods(asked[0].problem, names, seeds, budget, folder, lambda: bool(stop), output.tell)

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from .. import api as verbs
-from .. import stops
+from .. import questions, stops
 from ..diagnose import Explanation, explain_best, explain_problem, explain_result, parse_explanation
 from ..errors import SpecError
 from ..problem import OBJECTIVES, Budget, Problem
@@ -60,12 +59,12 @@ def explain_verb(
         return
     asked: Answer
     if machine is not None:
-        several = verbs.problems(workload, machine, objective or "energy", **limits)
+        several = questions.problems(workload, machine, objective or "energy", **limits)
         asked = several if len(several) > 1 else several[0].problem
     elif any(value not in (None, ()) and value is not False for value in (objective, *limits.values())):
         raise SpecError("a saved answer brings its own objective and mapspace; give a workload and a machine")
     else:
-        verbs.refuse_alone(workload, "MACHINE is")
+        questions.refuse_alone(workload, "MACHINE is")
         asked = _saved(workload)
     with stops.politely() as stop:
         budget = Budget(budget_seconds).after(time.monotonic() - begun)
@@ -86,7 +85,7 @@ def _ruled(
             raise SpecError(f"--principles searches nothing, so {option} has no meaning there")
     if limits["full_use"]:
         raise SpecError("--principles speaks of machines without axes, so --full-use has no meaning there")
-    return told(verbs.problem_or_traffic(workload, machine, objective, **limits))
+    return told(questions.problem_or_traffic(workload, machine, objective, **limits))
 
 
 def _saved(path: str) -> Answer:

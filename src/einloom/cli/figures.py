@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from .. import stops
-from ..api import problems_or_traffic
 from ..errors import Ended, SpecError, unknown
 from ..problem import Objective
+from ..questions import problems_or_traffic
 from ..report.text.results import bits, objective_value
 from ..report.text.table import columns
 from ..result import Result

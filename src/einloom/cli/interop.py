@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .. import api as verbs
+from .. import questions
 from ..cost.evaluate import legality
 from ..errors import SpecError
 from ..interop.bundle import Bundle, ExportedFiles
@@ -188,7 +188,7 @@ def export_accelforge(
     """
     from ..interop.accelforge import export
 
-    asked = verbs.problem(workload, machine, objective, max_fused_loops, max_fused_loops_per_rank_variable=again)
+    asked = questions.problem(workload, machine, objective, max_fused_loops, max_fused_loops_per_rank_variable=again)
     _exported(export(asked.workload, asked.machine, asked.objective, asked.mapspace), output)
 
 
@@ -274,7 +274,7 @@ def export_zigzag(workload: str, machine: str, clock: str | None, output: str) -
 
 def _problem(workload: str, machine: str, mapping: str | None) -> tuple[Workload, Machine, Mapping | None]:
     cascade, hardware = load_workload(workload), load_machine(machine)
-    tree = None if mapping is None else verbs.mapping_in(mapping, cascade, hardware).mapping
+    tree = None if mapping is None else questions.mapping_in(mapping, cascade, hardware).mapping
     return cascade, hardware, tree
 
 

@@ -22,8 +22,8 @@ def few_divisors(problem: Problem, value: float | None = None) -> str:
     """Which ranks have few divisors and what to try, in a sentence; empty if there are none, if the space has uneven
     tiles, or if no mapping at all can be much better than `value`.
 
-    >>> from einloom import api
-    >>> few_divisors(api.problem("matmul:m=197,n=64,k=64", "simple"))
+    >>> from einloom import questions
+    >>> few_divisors(questions.problem("matmul:m=197,n=64,k=64", "simple"))
     '197 (m) has no divisor between 1 and 197; `--space ragged` also tries uneven tiles (docs/mapspace.md)'
     """
     if problem.mapspace.name != "ffm":
