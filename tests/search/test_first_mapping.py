@@ -7,10 +7,13 @@ from math import inf
 import pytest
 from bench.first import HARDEST
 
-from einloom.api import problem, verify
+from einloom.api import verify
 from einloom.errors import Ended
 from einloom.problem import Budget, Guarantee
+from einloom.questions import problem
 from einloom.search.exact import Exact, drawing
+from einloom.search.exact import branch_and_bound as engine
+from einloom.search.exact.options import ExactOptions
 from einloom.search.exact.stops import Stopped
 from einloom.search.method import Watcher
 
@@ -55,3 +58,32 @@ def test_a_proof_is_the_same_with_drawn_mappings(monkeypatch: pytest.MonkeyPatch
     found = Exact().search(asked)
     assert len(drawn) > 10
     assert (found.mapping, found.value, found.certificate) == (alone.mapping, alone.value, alone.certificate)
+
+
+def test_nothing_is_drawn_while_drawing_rests() -> None:
+    """Once a mapping is known; and afterwards it goes on as it was due."""
+    asked = problem("gpt3-6.7b:batch=1,tokens=64", "tpu-v4i", "edp")
+    run = engine.Run(asked, ExactOptions(), Budget(seconds=600.0), Watcher())
+    run.incumbent.prove(1e-300)
+    resting = run.drawing
+    assert resting.first is not None
+
+    def drawn() -> bool:
+        """Whether the next look at the clock draws, as it is due."""
+        resting._asked = resting._again = -inf
+        slices.clear()
+        resting.checkpoint()
+        return bool(slices)
+
+    slices: list[float] = []
+    draws = resting.first.work
+    resting.first.work = lambda until: (slices.append(until), draws(until))[1]  # type: ignore[method-assign]
+    resting._at = due = -inf
+    with resting.resting(600.0):
+        assert drawn(), "nothing is known yet"
+    assert resting.least < inf
+    with resting.resting(600.0):
+        assert not drawn()
+    assert resting._at == due and drawn()
+    with resting.resting(-1.0):
+        assert drawn(), "the rest is over"

@@ -8,18 +8,19 @@ from random import Random
 
 import pytest
 
-from einloom.api import problem
 from einloom.mapping.text import print_mapping
 from einloom.mapspace.ffm.encoding import Encoding
 from einloom.mapspace.ffm.encoding.rooms import overflow
 from einloom.mapspace.ffm.encoding.sample import MENDS, plain
 from einloom.problem import Budget, Guarantee, Objective, Problem
+from einloom.questions import problem
 from einloom.search.exact import Exact, head_starts
 from einloom.search.exact import branch_and_bound as engine
-from einloom.search.exact.attempt import Attempt
+from einloom.search.exact.attempt import Attempt, Solution
 from einloom.search.exact.bounds import relaxation
 from einloom.search.exact.einsums.classes import UnitOption
 from einloom.search.exact.einsums.spatial import RankClasses
+from einloom.search.exact.incumbent import Incumbent
 from einloom.search.exact.model import Setting
 from einloom.search.first import FirstMappings
 from einloom.search.heuristics.points import Valued
@@ -85,6 +86,26 @@ def test_small_problems_have_the_same_optimum_either_way(seed: int, monkeypatch:
     monkeypatch.setattr(UnitOption, "side_by_side", False)
     other = searched(asked, budget=Budget(steps=10**9))
     assert found is not None and other is not None and same(found.value, other.value)
+
+
+def test_windows_are_searched_from_the_bound_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a dive, and to the same optimum as with one."""
+    asked, dives = problem("conv-chain:h=3,w=3", "eyeriss", "energy"), list[Attempt]()
+    right = engine.heuristic
+
+    def dived(incumbent: Incumbent, attempt: Attempt) -> Solution | None:
+        dives.append(attempt)
+        return right(incumbent, attempt)
+
+    monkeypatch.setattr(engine, "heuristic", dived)
+    monkeypatch.setattr(engine.Run, "_soonest", lambda *_: None)
+    assert attempt_of(asked).crowded and not attempt_of(problem("matmul:m=8,n=8,k=8", "eyeriss", "energy")).crowded
+    assert not attempt_of(problem("conv-chain:h=3,w=3", "tpu-v4i", "energy")).crowded
+    up = searched(asked, budget=Budget(steps=10**9))
+    assert up is not None and not dives
+    monkeypatch.setattr(Attempt, "crowded", False)
+    down = searched(asked, budget=Budget(steps=10**9))
+    assert down is not None and dives and same(up.value, down.value)
 
 
 @pytest.mark.parametrize(("machine", "few"), [("eyeriss", True), ("nvdla", False)])
