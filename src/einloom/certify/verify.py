@@ -207,7 +207,7 @@ def _front(result: Result) -> Iterator[Check]:
             yield Check("front", False, f"objective {result.objective} has no Pareto set")
         return
     space = space_for(result.workload, result.machine, result.mapspace)
-    proven = result.certificate is not None and result.certificate.guarantee is Guarantee.OPTIMAL
+    proven = result.optimal
     if proven and not points:
         yield Check("front", False, "the certificate speaks of a Pareto set; it is gone")
     for number, point in enumerate(points, 1):

@@ -227,15 +227,15 @@ def _words(result: Result, value: float, base: int | None) -> str:
     objective = result.objective
     found = f"{objective} {result.value:.8g} {objective.unit}"
     if base is None:
-        proven = result.certificate is not None and result.certificate.guarantee is Guarantee.OPTIMAL
+        proven = result.optimal
         gap = None if result.certificate is None else result.certificate.integer_gap
         near = "" if gap is None else f", within {gap:.3%} of {any_tiles(result.workload)}"
         bound = 0.0 if proven or result.certificate is None else result.certificate.bound
         least = f"; no mapping is below {bound:.8g} {objective.unit}" if bound > 0 else ""
         return f"{found}, {'an optimum by its certificate' if proven else 'not known to be an optimum'}{least}{near}"
     above = 0.0 if value == 0 else (result.value - value) / value
-    held, proof = _held(result), result.certificate
-    alone = "" if held is None or (proof and proof.guarantee is Guarantee.OPTIMAL) else f" with {held}"
+    held = _held(result)
+    alone = "" if held is None or result.optimal else f" with {held}"
     if above > 1e-9:
         return f"{found}, {above:.3%} above the optimum{alone} {value:.8g} {objective.unit}"
     return f"{found}, optimal{alone}"

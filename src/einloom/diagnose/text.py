@@ -50,7 +50,8 @@ def held_text(found: Explanation) -> str:
     """That all runs kept the number of tiles, where the answer is the best of several; else nothing."""
     if found.held is None or not (found.gains or found.alternatives or found.conflicts):
         return ""
-    return f"what follows holds with {found.held}; it was not asked with other numbers of tiles, which may be better"
+    better = "" if found.status == "infeasible" else ", which may be better"
+    return f"what follows holds with {found.held}; it was not asked with other numbers of tiles{better}"
 
 
 def fusing_head(found: Explanation) -> str:

@@ -281,8 +281,3 @@ class Certificate:
 
     def __hash__(self) -> int:
         return hash((self.guarantee, self.value, self.bound, self.mapspace))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        counts = dict(self.counts)
-        proven = (self.guarantee, self.value, self.bound, self.mapspace, counts, self.alternatives, self.integer)
-        return (Certificate, proven)

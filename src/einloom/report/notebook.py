@@ -21,7 +21,6 @@ from .page import nothing, summary
 from .page.comparison import comparison_table
 from .page.snippet import snippet
 from .pictures import added, shown
-from .text.results import whole
 
 FIRST = 12
 
@@ -101,7 +100,7 @@ def _(result: Result) -> str:
     subject = Subject(result)
     tree = el("div", html_of(LoopTree(0, FIRST).draw(subject)), class_="scroll")
     front = (
-        (el("h3", "Pareto front" if whole(result) else "Part of the Pareto front"), shown("pareto", result))
+        (el("h3", "Pareto front" if result.optimal else "Part of the Pareto front"), shown("pareto", result))
         if result.front
         else ()
     )

@@ -155,12 +155,16 @@ class Result(Answered):
         seen = views(problem.workload, problem.machine, mapping, cost)
         return Result(problem, mapping, cost, certificate, method, seconds, tuple(trace), provenance, latencies=seen)
 
+    @property
+    def optimal(self) -> bool:
+        """True if its certificate says that nothing of the space is better; of a front, that it is all of it."""
+        return self.certificate is not None and self.certificate.guarantee is Guarantee.OPTIMAL
+
     def __repr__(self) -> str:
         """One line: what was mapped onto what, the value, and what is proven of it."""
         found = f"{self.objective} {self.value:.8g} {self.objective.unit}"
         if self.front:
-            whole = self.certificate is not None and self.certificate.guarantee is Guarantee.OPTIMAL
-            some = "a front" if whole else "part of a front"
+            some = "a front" if self.optimal else "part of a front"
             found = f"{some} of {len(self.front)} mappings, least EDP {self.value:.8g} J s"
         proven = "evaluated"
         if self.certificate is not None:

@@ -122,7 +122,7 @@ class Kit:
         falling = all(a[0] < b[0] and a[1] > b[1] for a, b in pairwise(points))
         if not points or not falling:
             self._say("tight", "the points of its front are not in order, or one beats another")
-        proven = found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
+        proven = found.optimal
         if proven and len(points) != len(whole):
             self._say("tight", f"its front has {len(points)} points and is said to be whole; {len(whole)} exist")
 

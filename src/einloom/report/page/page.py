@@ -12,7 +12,7 @@ from ..draw.origins import why
 from ..draw.subject import Subject
 from ..draw.svg import html_of
 from ..pictures import added, shown
-from ..text.results import tree, whole
+from ..text.results import tree
 from . import explained, folded, progress, sources, summary
 from .shell import PagePart, paged, part, windowed
 
@@ -47,7 +47,7 @@ def _parts(subject: Subject) -> Iterator[PagePart]:
         yield part("modules", "Modules", folded.panel(result))
     yield part("roofline", "Roofline", roofline.picture(subject), how=why("latency"))
     if result.front:
-        note = el("p", FRONT if whole(result) else PART, class_="note")
+        note = el("p", FRONT if result.optimal else PART, class_="note")
         yield part("front", "Pareto front", shown("pareto", result), note, pareto.table(result))
     counted = result.certificate.counts if result.certificate else {}
     yield part("search", "Search", el("div", progress.picture(result), progress.counts(counted), class_="two"))

@@ -67,18 +67,13 @@ def front(result: Result) -> str:
     if not result.front:
         return ""
     title = "Pareto front: nothing beats one of these in both"
-    if not whole(result):
+    if not result.optimal:
         title = "Part of the Pareto front, as known when the search ended: none of these beats another in both"
     rows = [
         (f"{i + 1}", joules(p.energy, 6), seconds(p.latency, 6), f"{p.energy * p.latency:.6g} J s")
         for i, p in enumerate(result.front)
     ]
     return columns(title, ("", "energy", "latency", "EDP"), rows, left=())
-
-
-def whole(result: Result) -> bool:
-    """True if the front of a result is proven to be all of it."""
-    return result.certificate is not None and result.certificate.guarantee is Guarantee.OPTIMAL
 
 
 def headline(result: Result) -> str:

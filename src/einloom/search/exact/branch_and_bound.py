@@ -249,17 +249,21 @@ class Run:
         """What an attempt finds below a limit next to the bound. longer: not only among so many rows, if bounds have
         taken long. While it has not taken long itself nothing is drawn: it may well end with the optimum. Raises Enough
         where it is given up."""
-        rest = np.inf if self.budget.seconds is None else self.budget.seconds - self.stops.spent
+        quiet = min(LONGER * self.stops.spent, QUIET * self._left)
         try:
-            with self.stops.after(looked), self.drawing.resting(min(LONGER * self.stops.spent, QUIET * rest)):
+            with self.stops.after(looked), self.drawing.resting(quiet):
                 return self._run(attempt, limit)
         except Enough:
             seconds = LONGER * self.stops.spent
-            rest = np.inf if self.budget.seconds is None else self.budget.seconds - self.stops.spent
-            if not longer or self.budget.steps is not None or not SECONDS <= seconds < SHARE * rest:
+            if not longer or self.budget.steps is not None or not SECONDS <= seconds < SHARE * self._left:
                 raise
         with self.stops.within(seconds):
             return self._run(attempt, limit)
+
+    @property
+    def _left(self) -> float:
+        """The seconds that are left of the budget; infinite without one."""
+        return np.inf if self.budget.seconds is None else self.budget.seconds - self.stops.spent
 
     def _run(self, attempt: Attempt | Chain, limit: float) -> Solution | None:
         """What an attempt finds below a limit; None, and the limit is a bound, if that is nothing.

@@ -16,9 +16,9 @@ from ...divisors import divisors
 from .facts import Facts
 from .privates import drawn
 from .rooms import overflow
-from .skeletons import NoProposal, SkeletonDraft
+from .skeletons import NoProposal, SkeletonDraft, unfused_state
 from .spreads import spreads
-from .state import Own, SharedLoop, State
+from .state import SharedLoop, State
 
 SKELETONS = 10  # that are tried in a draw, each with smaller shared tiles
 OUTER = 0.7  # of them back all tensors in the outermost memories that may
@@ -265,13 +265,6 @@ class _Skeleton:
             self.loops[i][level:level] = mine
         for number in run.numbers if spatial else ():
             self.depths[number] += len(spatial)
-
-
-def unfused_state(facts: Facts) -> State:
-    """Nothing fused that need not be, and no privates."""
-    homes = tuple(min(tensor.homes, default=0) for tensor in facts.floating)
-    nothing = tuple(Own(units[0] if units else None) for units in facts.units)
-    return State(homes, (0,) * len(homes), ((),) * facts.count, nothing, facts.sequence)
 
 
 def _classes(facts: Facts) -> list[Bound]:

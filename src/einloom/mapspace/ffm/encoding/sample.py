@@ -7,7 +7,7 @@ from random import Random
 
 from .alike import alike, copied
 from .checks import path_fault
-from .demands import demanded, unfused_state
+from .demands import demanded
 from .facts import Facts
 from .group_rules import whole_fault
 from .grouping import regroup
@@ -15,7 +15,7 @@ from .lending import lend
 from .moves import bring_home, eased, spatial_ranks
 from .privates import drawn
 from .rooms import overflow, overfull
-from .skeletons import NoProposal, Rank, SkeletonDraft
+from .skeletons import NoProposal, Rank, SkeletonDraft, unfused_state
 from .spreads import NETWORK
 from .state import State
 

@@ -15,7 +15,7 @@ from .group_rules import group_fault
 from .lent_stores import keeps_rules
 from .privates import refitted
 from .rooms import backing_bits
-from .state import Frame, KnownPath, Lent, SharedLoop, State, frame_of, path_of, replaced
+from .state import Frame, KnownPath, Lent, Own, SharedLoop, State, frame_of, path_of, replaced
 
 MOST_LOOPS = 3
 Rank = tuple[int, int, str | None]  # (rank of a tensor, trips, axis)
@@ -30,6 +30,13 @@ def raise_for(broken: str | None) -> None:
     """Raise NoProposal if a rule is broken."""
     if broken is not None:
         raise NoProposal(broken)
+
+
+def unfused_state(facts: Facts) -> State:
+    """Nothing fused that need not be, and no privates."""
+    homes = tuple(min(tensor.homes, default=0) for tensor in facts.floating)
+    nothing = tuple(Own(units[0] if units else None) for units in facts.units)
+    return State(homes, (0,) * len(homes), ((),) * facts.count, nothing, facts.sequence)
 
 
 def chosen(options: Sequence[Option], rng: Random, broken: str = "nothing to move") -> Option:
