@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import einloom as el
-from einloom.cli import main
+from commands import run
 from einloom.diagnose import Asker, Explanation, explain_problem, explain_result, parse_explanation
 from einloom.diagnose.alternatives import forced
 from einloom.diagnose.constraints import with_level
@@ -229,12 +228,6 @@ def test_nobody_is_to_blame_for_what_is_not_supported() -> None:
     assert found.conflicts[0].members == ()
     assert found.relaxations == ()
     assert "no constraint is to blame" in str(found)
-
-
-def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.exit_code, result.output
 
 
 def test_the_command_line(tmp_path: Path) -> None:

@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from einloom.cli import main
+from commands import run
 
 WORKLOAD = """\
 schema: workload/1
@@ -32,15 +31,6 @@ levels:
   - {compute: MAC, throughput: 1, energy: 1}
 """
 PLACE = re.compile(r"(workload|machine)\.yaml:\d+:\d+: ")
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    """(exit code, everything printed); a traceback fails the test."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise AssertionError(f"{arguments} ended in a traceback") from result.exception
-    assert "Traceback" not in result.output
-    return result.exit_code, result.output
 
 
 def refused(folder: Path, workload: str = WORKLOAD, machine: str = MACHINE, verb: str = "map") -> str:

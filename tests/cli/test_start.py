@@ -7,22 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import einloom as el
+from commands import run
 from einloom.certify.verify import verify
-from einloom.cli import main
 from einloom.workload.build import build_workload
 
 CHAIN = ("matmuls:n=3,m=8,kn=8", "simple:glb_bits=256,dram_energy=50", "--objective", "edp")
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    """(exit code, everything printed); a traceback fails the test."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise AssertionError(f"{arguments} ended in a traceback") from result.exception
-    return result.exit_code, result.output
 
 
 def solved(*arguments: str | Path) -> dict[str, Any]:

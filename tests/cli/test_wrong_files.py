@@ -5,18 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from einloom.cli import main
+from commands import run
 
 TINY = "matmul:m=2,n=2,k=2"
 SMALL_BUFFER = "simple:glb_bits=16,dram_energy=10"
 MAPPING = "# by hand\nstore DRAM: A B Z\nfor m in 2\nfor n in 2\nfor k in 2\ncompute Z @ MAC\n"
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    found = CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
-    return found.exit_code, found.output
 
 
 @pytest.fixture

@@ -10,23 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import einloom as el
-from einloom.cli import main
+from commands import run
 from einloom.result import Result
 from einloom.result.document import digest, text
 
 FORGERIES = Path(__file__).parent / "forgeries"
 Data = dict[str, Any]
-
-
-def run(*words: str | Path) -> tuple[int, str]:
-    """(exit code, everything printed); a traceback fails the test."""
-    done = CliRunner().invoke(main, [str(word) for word in words])
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise AssertionError(f"{words} ended in a traceback") from done.exception
-    return done.exit_code, done.output
 
 
 @cache

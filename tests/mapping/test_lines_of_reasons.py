@@ -7,11 +7,10 @@ import pickle
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import einloom as el
 from cases import cascade, machine, simple
-from einloom.cli import main
+from commands import run
 from einloom.cost.evaluate import legality
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Link, Machine, Memory
 from einloom.mapping.legality.reason import Reason, lines_of
@@ -175,11 +174,6 @@ def test_a_reason_is_a_text() -> None:
 
 TINY, MACHINE = "matmul:m=2,n=2,k=2", "simple:glb_bits=16,dram_energy=10"
 BAD = "# by hand\nstore DRAM: A B Z\nfor m in 4\nfor n in 2\nfor k in 1\ncompute Z @ MAC\n"
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    found = CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
-    return found.exit_code, found.output
 
 
 def written_to(path: Path, text: str) -> Path:

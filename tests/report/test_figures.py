@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import einloom as el
-from einloom.cli import main
+from commands import run
 from einloom.report.compare import labels_of
 from einloom.report.draw.roofline import points
 
@@ -19,11 +18,6 @@ matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not install
 figures = el.figures
 RESULTS = Path(__file__).parent / "results"
 ONE = ("energy", "traffic", "latency", "roofline", "looptree", "occupancy", "cascade", "search", "pareto")
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
-    return result.exit_code, result.output
 
 
 def lengths(axes: Any) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from commands import run
 from einloom import Result, SpecError
 from einloom.cli import main
 from einloom.report.text import results as text
@@ -48,11 +49,6 @@ what the memories can and must hold
   DRAM    unlimited         1  T0 W0 W1 W2 T3  -               T0 8 KiB
   GLB         4 KiB         1  T1 T2           T0 W0 W1 W2 T3  T1 8 KiB
 """
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
-    return result.exit_code, result.output
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import einloom as el
-from einloom.cli import main
+from commands import run
 from einloom.questions import problem
 from einloom.result.sweep import CapacityPoint, read_sweep
 from einloom.result.unmapped import Unmapped
@@ -28,11 +27,6 @@ KIB = "1024 bit, 2 KiB, 4 KiB"
 
 def asked() -> el.Problem:
     return problem("matmuls:n=2,m=16,kn=16", "two-level", "traffic:DRAM", 1)
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
-    return result.exit_code, result.output
 
 
 def values(points: tuple[CapacityPoint, ...]) -> list[float]:
