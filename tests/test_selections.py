@@ -166,6 +166,14 @@ def test_one_warning_for_all_choices_of_a_rewrite() -> None:
     assert len(caught) == 1
 
 
+@pytest.mark.parametrize("kind", [str, Path])
+def test_such_a_warning_has_its_place_in_the_machine_file(kind: type[str] | type[Path], tmp_path: Path) -> None:
+    path = tmp_path / "machine.yaml"
+    path.write_text(MACHINE.replace("stationary: weight", "stationary: copy & input & persistent"), "utf-8")
+    with pytest.warns(EinloomWarning, match=r"machine\.yaml:\d+:\d+: .*MAC\.stationary"):
+        problems("tileflow-vit-14-b", kind(path), dataflow="flash-attention")
+
+
 def test_the_command_line_warns_once_with_a_place(tmp_path: Path) -> None:
     machine, space = tmp_path / "machine.yaml", tmp_path / "space.yaml"
     machine.write_text(MACHINE.replace("stationary: weight", "stationary: persistent"), "utf-8")
