@@ -131,7 +131,7 @@ def test_quiet_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("guarantee", "bound", "value", "said"),
     [
-        (Guarantee.NONE, 0.0, None, "no mapping was found"),
+        (Guarantee.NONE, 0.0, None, "nothing better was found"),
         (Guarantee.NONE, 0.0, 7.0, "7 J was reached"),
         (Guarantee.BOUNDED, 0.0, None, "nothing is known"),
         (Guarantee.BOUNDED, 3.0, None, "not below 3 J"),

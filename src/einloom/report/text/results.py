@@ -174,7 +174,7 @@ def _known(objective: Objective, one: Alternative, guarantee: Guarantee) -> str:
     if one.value == one.bound:
         return objective_value(objective, one.bound, 5)
     if one.bound == 0 and one.value is None:
-        return "no mapping was found" if guarantee is Guarantee.NONE else "nothing is known"
+        return "nothing better was found" if guarantee is Guarantee.NONE else "nothing is known"
     if one.bound == 0 and one.value is not None:
         return f"{objective_value(objective, one.value, 5)} was reached"
     return f"not below {objective_value(objective, one.bound, 5)}"
