@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE, BENCH = ROOT / "src" / "einloom", ROOT / "bench"
 ORDER = (
     "version once dataclass errors stops reporting reading workload machine mapping oracle cost mapspace dataflows "
-    "problem result search interop zoo certify diagnose codegen report fabric sweep published defects questions api "
-    "schema testing cli __main__ __init__"
+    "problem result search interop zoo certify diagnose codegen report fabric sweep published defects questions "
+    "exploration api schema testing cli __main__ __init__"
 ).split()
 ROOMS = {  # the same inside a folder; a later module of the list may import the earlier ones, and its own folder's
     "search/exact": "numerics padded einsums prices pmappings model unlisted fusion traceback bounds joining options "
@@ -30,6 +30,7 @@ ROOMS = {  # the same inside a folder; a later module of the list may import the
     "diagnose": "constraints easier record feasibility text document edits conflict sensitivity alternatives "
     "relaxations reason",
     "mapspace": "divisors limits space files ffm registry",
+    "exploration": "family scaling record page study",
     "dataflows": "families casts rewrites rules files concurrent_forms",
     "reading": "plugins writing dimensions arithmetic units yamltree jsonplaces located keys facts fields json_schema",
     "interop": "bundle clocks one_unit accelforge tileflow onnx torch zigzag timeloop registry",

@@ -17,7 +17,7 @@ from .version import VERSION as __version__  # noqa: N811 - the name that Python
 
 if TYPE_CHECKING:
     from . import zoo
-    from .api import evaluate, explain, map, run, simulate, sweep_capacities, verify
+    from .api import evaluate, explain, explore, map, run, simulate, sweep_capacities, verify
     from .dataflows.rewrites import rewrite
     from .errors import BudgetExhausted, EinloomError, EinloomWarning, IllegalMapping, Infeasible, SpecError
     from .interop.onnx import from_onnx
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _MODULES = {"zoo": "zoo", "figures": "report.figures"}
 _HOMES = {
-    "api": ("evaluate", "explain", "map", "run", "simulate", "sweep_capacities", "verify"),
+    "api": ("evaluate", "explain", "explore", "map", "run", "simulate", "sweep_capacities", "verify"),
     "dataflows.rewrites": ("rewrite",),
     "errors": ("BudgetExhausted", "EinloomError", "EinloomWarning", "IllegalMapping", "Infeasible", "SpecError"),
     "interop.onnx": ("from_onnx",),
@@ -68,6 +68,7 @@ __all__ = [
     "compare",
     "evaluate",
     "explain",
+    "explore",
     "figures",
     "from_onnx",
     "from_torch",

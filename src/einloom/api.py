@@ -53,6 +53,7 @@ from .zoo.catalogue import pathless
 if TYPE_CHECKING:
     from .codegen.run import MappingRun
     from .diagnose import Explanation
+    from .exploration.record import ExploredFamily
     from .oracle.simulate import Simulation
     from .result.sweep import Sweep
 
@@ -159,6 +160,45 @@ def sweep_capacities(
     missing = len(set(listed)) - sum(point.answer.ended is not Ended.STOPPED for point in done.points)
     if heard and missing:
         told = f"interrupted: {missing} of {len(set(listed))} capacities are not done; the same call goes on there"
+        warnings.warn(told, EinloomWarning, stacklevel=2)
+    return done
+
+
+def explore(
+    family: str | Path,
+    folder: str | Path,
+    *,
+    tolerance: float = 0.0,
+    method: str = "exact",
+    seconds: float | None = None,
+    jobs: int = 1,
+    share: tuple[int, int] = (1, 1),
+    cluster: str | None = None,
+) -> ExploredFamily:
+    """The best mapping on every machine of a family file, and the machines that no other beats (docs/explore.md).
+
+    folder: of the answers, a file each; what is there is not searched again. tolerance: how far a machine's mapping may
+    be above what is proven, as a part of its value. seconds: for each search. jobs: processes, as for
+    `sweep_capacities`. share: (k, n), this call settles the k-th of n parts alone. cluster: the address of a Dask
+    scheduler, whose workers search. Ctrl-C in the main thread ends it with what is known. Raises SpecError.
+    """
+    from .exploration.family import read_family
+    from .exploration.study import explore_family
+
+    if not isinstance(family, str | Path) or not isinstance(folder, str | Path):
+        raise SpecError(f"a family is a file, and its answers are in a folder, not {family!r:.80} and {folder!r:.80}")
+    numbers = isinstance(jobs, int) and jobs >= 1 and isinstance(tolerance, int | float) and 0 <= tolerance < 1
+    if not numbers:
+        raise SpecError(f"tolerance is from 0 to below 1, and jobs a number of processes, not {tolerance!r}, {jobs!r}")
+    if not (len(share) == 2 and 1 <= share[0] <= share[1]):
+        raise SpecError(f"a share is (k, n) with k from 1 to n, not {share!r:.80}")
+    chosen(method)
+    asked, seconds = read_family(family), read_budget(seconds).seconds
+    how: dict[str, Any] = {"tolerance": tolerance, "method": method, "seconds": seconds, "jobs": jobs}
+    with interrupts() as heard:
+        done = explore_family(asked, folder, **how, share=share, cluster=cluster, stop=lambda: bool(heard))
+    if heard and done.counts["open"]:
+        told = f"interrupted: {done.counts['open']} machines are open; the same call goes on there"
         warnings.warn(told, EinloomWarning, stacklevel=2)
     return done
 

@@ -13,6 +13,7 @@ VERBS = {
     "compare": ("compare", "Compare saved results, or run methods and compare theirs."),
     "evaluate": ("commands", "Price a mapping, or the one of a saved result."),
     "explain": ("explain", "Say why a problem has no mapping, or what binds its best."),
+    "explore": ("explore", "Find the best machines of a family, each with its best mapping."),
     "export": ("interop", "Write a problem as another tool's files."),
     "figure": ("figures", "Draw saved results as one picture."),
     "import": ("interop", "Read another tool's files."),

@@ -310,6 +310,11 @@ class Machine(Drawn):
         """Watts of all instances together."""
         return sum(component.leakage * self.instances(component.name) for component in self.components)
 
+    @cached_property
+    def area(self) -> float:
+        """Square metres of all instances together."""
+        return sum(component.area * self.instances(component.name) for component in self.components)
+
     def units_for(self, einsum: Einsum) -> tuple[ComputeUnit, ...]:
         """The units that may execute `einsum`, in the order of the list."""
         return tuple(unit for unit in self.units if unit.accepts(einsum))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..dataflows.files import DATAFLOW
 from ..dataflows.files import VERSION as DATAFLOW_VERSION
 from ..errors import unknown
+from ..exploration.family import FAMILY
+from ..exploration.family import VERSION as FAMILY_VERSION
 from ..machine.files import MACHINE
 from ..machine.files import VERSION as MACHINE_VERSION
 from ..mapspace.files import MAPSPACE
@@ -28,6 +30,7 @@ KINDS: dict[str, tuple[Record, int]] = {
     "result": (RESULT, RESULT_VERSION),
     "unmapped": (UNMAPPED, UNMAPPED_VERSION),
     "sweep": (SWEEP, SWEEP_VERSION),
+    "family": (FAMILY, FAMILY_VERSION),
 }
 
 

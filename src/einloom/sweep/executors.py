@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from ..errors import EinloomError
+from ..errors import EinloomError, MissingExtra
 from ..stops import HEARD
 
 Task = TypeVar("Task")
@@ -33,19 +34,19 @@ def processes(
 ) -> Iterator[tuple[Task, Answer]]:
     """Each task with its answer as it is ready, from `jobs` processes.
 
-    Once `stop` says true, what has not begun is dropped, and `told_to_stop` says true in the processes.
+    A task is asked for when a process is free, so that it may depend on the answers before it. Once `stop` says true
+    none is asked for, and `told_to_stop` says true in the processes.
     """
     context = get_context("spawn")
-    over = context.Event()
+    over, coming = context.Event(), iter(tasks)
     with ProcessPoolExecutor(jobs, context, _begin, (over, os.getpid())) as pool:
-        waiting = {pool.submit(work, task): task for task in tasks}
+        waiting: dict[Future[Answer], Task] = {}
         try:
-            while waiting:
+            while _filled(waiting, jobs, coming, lambda task: pool.submit(work, task), stop):
                 for done in wait(waiting, PATIENCE, FIRST_COMPLETED).done:
                     yield waiting.pop(done), done.result()
                 if stop():
                     over.set()
-                    waiting = {future: task for future, task in waiting.items() if not future.cancel()}
         except BrokenProcessPool:
             raise EinloomError(
                 "a process of the sweep ended before its work was done; what was done before is saved. Either it was "
@@ -55,6 +56,23 @@ def processes(
         finally:
             over.set()
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _filled(
+    waiting: dict[Future[Answer], Task],
+    most: int,
+    coming: Iterator[Task],
+    submitted: Callable[[Task], Future[Answer]],
+    stop: Stop,
+) -> bool:
+    """Submit tasks until so many wait for their answer; whether any does."""
+    while len(waiting) < most and not stop():
+        for task in coming:
+            waiting[submitted(task)] = task
+            break
+        else:
+            break
+    return bool(waiting)
 
 
 class _Worker:
@@ -74,3 +92,43 @@ def _begin(over: Event, parent: int) -> None:
 def told_to_stop() -> bool:
     """In a process of the pool: whether the sweep was stopped, or is gone."""
     return (_Worker.over is not None and _Worker.over.is_set()) or os.getppid() != _Worker.parent
+
+
+def never() -> bool:
+    """On a worker of a cluster, whose searches end by their budget, or with it."""
+    return False
+
+
+def dask(
+    work: Callable[[Task], Answer], tasks: Iterable[Task], address: str, stop: Stop
+) -> Iterator[tuple[Task, Answer]]:
+    """Each task with its answer as it is ready, from the workers of a Dask scheduler.
+
+    address: of the scheduler, or its file (``scheduler.json``). Once `stop` says true no task is asked for, and those
+    that run are dropped. Raises MissingExtra without dask.distributed, EinloomError where no scheduler answers.
+    """
+    try:
+        from dask.distributed import Client, TimeoutError
+        from dask.distributed import wait as ended
+    except ImportError as error:
+        raise MissingExtra("distributed", "dask") from error
+    try:
+        client = Client(scheduler_file=address) if address.endswith(".json") else Client(address, timeout="10s")
+    except (OSError, TimeoutError, ValueError) as error:
+        raise EinloomError(f"no Dask scheduler answers at {address!r:.80}: {error}") from error
+    with client:
+        client.get_versions(check=True)
+        waiting: dict[Any, Task] = {}
+        coming = iter(tasks)
+
+        def submitted(task: Task) -> Any:
+            return client.submit(work, task, pure=False)
+
+        while _filled(waiting, max(1, len(client.ncores())), coming, submitted, stop):
+            with suppress(TimeoutError):
+                ended(list(waiting), timeout=PATIENCE, return_when="FIRST_COMPLETED")
+            for one in [future for future in waiting if future.done()]:
+                yield waiting.pop(one), one.result()
+            if stop():
+                client.cancel(list(waiting))
+                return

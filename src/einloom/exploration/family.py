@@ -1,0 +1,300 @@
+"""Family files: a machine with parameters, the values that these take, and the workloads that all machines are for.
+
+schema: family/1
+machine: edge.yaml                     # a machine file with `parameters:` beside this file, or a name of the zoo
+workloads:                             # names or files; of several the weighted values are added
+  - gpt3-6.7b:batch=1,tokens=2048
+  - {workload: decode.yaml, weight: 0.3}
+parameters:
+  glb: [1 MiB, 2 MiB, 4 MiB]
+  side: {from: 64, to: 256, times: 2}  # or `step:`
+where:                                 # the others are not machines of the family
+  - glb >= 16 KiB * side
+cost: 2 * glb / MiB + side * side / 4096     # by default the area of the machine
+objective: edp
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ..dataclass import dataclass
+from ..dataflows.files import dataflow
+from ..errors import EinloomWarning, SpecError
+from ..machine.levels import Machine
+from ..mapspace.space import ORDERS, STORES, space_names
+from ..questions import problems
+from ..reading.arithmetic import Named
+from ..reading.dimensions import PLAIN, Measure, of_sum
+from ..reading.fields import STATED, read_record
+from ..reading.keys import ANYTHING, BOOLEAN, NAME, NAMES, TEXT, Choice, Each, Either, Key, Later, Number, Record, Table
+from ..reading.located import Located, read_file
+from ..reading.units import measured
+from ..search.several import Labelled
+from ..workload.einsum import Workload
+from ..zoo.catalogue import looks_like_path
+from ..zoo.machine_by_name import load_machine
+from ..zoo.workload_by_name import load_workload
+
+VERSION = 1
+MOST = 100_000  # machines of a family
+COMPARED = re.compile(r"(.+?)(<=|>=|==|<|>)(.+)", re.DOTALL)
+WRITTEN = re.compile(r"\s*([0-9.]+(?:e[+-]?\d+)?)\s*(.*)")
+Values = tuple[tuple[str, str], ...]
+"""What each parameter is, as it was written."""
+
+_COUNT = Number("count", sourced=False, positive=True)
+RANGE = Record(
+    "a range of values",
+    (
+        Key("from", ANYTHING, "the first value", required=True),
+        Key("to", ANYTHING, "no value is above this one", required=True),
+        Key("times", _COUNT, "what a value is multiplied with for the next one"),
+        Key("step", ANYTHING, "what is added to a value for the next one"),
+    ),
+    build=lambda view, found: _range(view, found),
+)
+WORKLOAD = Record(
+    "a workload of a family",
+    (
+        Key("workload", TEXT, "its name or file", required=True),
+        Key("weight", Number("any", sourced=False), "what its value is multiplied with before values are added (1)"),
+    ),
+)
+FAMILY = Record(
+    "a family of machines",
+    (
+        Key("schema", TEXT, "what this file is, and its version", required=True),
+        Key("name", NAME, "what the family is called; by default as its file"),
+        Key(
+            "machine", TEXT, "a machine with parameters: its file, beside this one, or a name of the zoo", required=True
+        ),
+        Key("workloads", Each(Either((TEXT, WORKLOAD)), 1), "what every machine is for", required=True),
+        Key(
+            "parameters",
+            Table(Either((Each(ANYTHING, 1), RANGE))),
+            "the values of each parameter of the machine that varies",
+            required=True,
+        ),
+        Key("where", Each(TEXT), "comparisons of parameters that hold for every machine of the family"),
+        Key("cost", TEXT, "what a machine costs, as arithmetic over parameters; by default its area"),
+        Key("objective", TEXT, "energy (the default), latency, edp, a product of both, or traffic"),
+        Key("max_fused_loops", Number("count", sourced=False), "at most so many loops above a fused tensor"),
+        Key("mapspace", TEXT, "a mapspace file, beside this one"),
+        Key("dataflow", NAMES, "instead: a published dataflow or a file of one, or several"),
+        Key("space", Later("a space", lambda: Choice(space_names())), "the named space that is limited"),
+        Key("order", Choice(tuple(ORDERS)), "of the Einsums"),
+        Key("stores", Choice(STORES), "whether a store may serve several Einsums"),
+        Key("full_use", BOOLEAN, "every Einsum uses as many instances of the axes as it can"),
+    ),
+)
+LIMITS = ("max_fused_loops", "space", "order", "stores", "full_use")
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyMember:
+    """One machine of a family. values: of the parameters. cost: as the family says, or square metres; None if neither
+    is known. asked: for each workload the problems of which the best answer is wanted."""
+
+    values: Values
+    machine: Machine
+    cost: float | None
+    asked: tuple[tuple[Labelled, ...], ...]
+
+    @property
+    def label(self) -> str:
+        """The values in words."""
+        return ", ".join(f"{name}={value}" for name, value in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFamily:
+    """All machines of a family, for the same workloads. weights: of the workloads. costs: what the cost is: ``cost`` or
+    ``area``, empty if there is none."""
+
+    name: str
+    workloads: tuple[str, ...]
+    weights: tuple[float, ...]
+    members: tuple[FamilyMember, ...]
+    costs: str
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.members[0].values)
+
+
+def read_family(path: str | Path) -> MachineFamily:
+    """The family of a file, every machine and every problem of it made. Raises SpecError with the place of mistakes."""
+    view = read_file(path)
+    view.schema("family", VERSION)
+    found = read_record(view, FAMILY, STATED, ignored=("schema", "parameters"))
+    with view.gather():
+        found["parameters"] = _parameters(view.require("parameters"))
+    view.raise_gathered()
+    return _Made(view, Path(path), found).family()
+
+
+def _parameters(view: Located) -> dict[str, list[str]]:
+    """Every parameter with the texts of its values."""
+    from ..reading.fields import built
+
+    found: dict[str, list[str]] = {}
+    for name, _, value in view.entries():
+        with value.gather():
+            texts = built(value, RANGE) if value.is_mapping else [_written(item) for item in value.items()]
+            if len(set(texts)) < len(texts):
+                raise value.error(f"a value of {name} stands here twice")
+            if not texts:
+                raise value.error(f"{name} has no value")
+            found[name] = texts
+    return found
+
+
+def _written(view: Located) -> str:
+    """A value as a text: of a number its digits."""
+    if view.is_text:
+        text = view.text().strip()
+        if "," in text or "=" in text:
+            raise view.error("one value stands here; several are a list")
+        with view.placed():
+            measured(text)
+        return text
+    number = view.number("any")
+    return str(int(number)) if number == int(number) else repr(number)
+
+
+def _range(view: Located, found: Mapping[str, Any]) -> list[str]:
+    """The values from the first one on, in the unit of the first."""
+    if ("times" in found) == ("step" in found):
+        raise view.error("a range has either `times` or `step`")
+    start = _written(found["from"])
+    match = WRITTEN.fullmatch(start)
+    first, last = _measure(found["from"]), _measure(found["to"])
+    step = _measure(found["step"]) if "step" in found else None
+    if match is None or any(one is not None and of_sum(one.dimension, first.dimension) is None for one in (last, step)):
+        raise view.error("the values of a range are numbers with one unit, or with units of one kind")
+    grows = found["times"] > 1 and first.value > 0 if step is None else step.value > 0
+    if not grows:
+        raise view.error("a range ends only where `times` is above 1 and its first value above 0, or `step` above 0")
+    texts, value, unit = list[str](), first.value, match[2]
+    scale = Fraction(match[1])
+    one = first.value / scale if scale else Fraction(1)
+    while value <= last.value and len(texts) <= MOST:
+        texts.append(f"{_digits(value / one)} {unit}".strip())
+        value = value * Fraction(found["times"]) if step is None else value + step.value
+    return texts
+
+
+def _measure(view: Located) -> Measure:
+    with view.placed():
+        return measured(_written(view))
+
+
+def _digits(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else repr(float(value))
+
+
+class _Made:
+    """The members of a family that a file describes. found: what its keys hold."""
+
+    def __init__(self, view: Located, path: Path, found: Mapping[str, Any]) -> None:
+        self.view, self.path, self.found = view, path, found
+        self.name = str(found.get("name", path.stem))
+        entries = [one if isinstance(one, dict) else {"workload": one} for one in found["workloads"]]
+        self.texts = [entry["workload"] for entry in entries]
+        self.weights = tuple(float(entry.get("weight", 1.0)) for entry in entries)
+        self.workloads = [self._workload(i, text) for i, text in enumerate(self.texts)]
+        self.limits = {name: found[name] for name in LIMITS if name in found}
+        if "mapspace" in found:
+            self.limits["mapspace"] = str(path.parent / found["mapspace"])
+        if "dataflow" in found:
+            with view.require("dataflow").placed():
+                self.limits["dataflow"] = tuple(dataflow(self._beside(name)) for name in found["dataflow"])
+
+    def _workload(self, i: int, text: str) -> Workload:
+        item = self.view.require("workloads").items()[i]
+        with item.placed():
+            return load_workload(self._beside(text))
+
+    def _beside(self, text: str) -> str:
+        """The text, a file in it as seen from the family's file."""
+        name, colon, rest = text.partition(":")
+        beside = self.path.parent / name
+        if Path(name).is_absolute() or not (looks_like_path(name) or beside.is_file()):
+            return text
+        return f"{beside}{colon}{rest}"
+
+    def family(self) -> MachineFamily:
+        table = self.found["parameters"]
+        number = 1
+        for texts in table.values():
+            number *= len(texts)
+        if number > MOST:
+            raise self.view.require("parameters").error(f"{number:,} machines; a family has at most {MOST:,}")
+        chosen = [values for values in self._choices(table) if self._kept(values)]
+        if not chosen:
+            raise self.view.require("where").error("no machine of the family is left")
+        members = tuple(self._member(values, first=i == 0) for i, values in enumerate(chosen))
+        costs = "cost" if "cost" in self.found else "area" if any(one.machine.area for one in members) else ""
+        return MachineFamily(self.name, tuple(one.name for one in self.workloads), self.weights, members, costs)
+
+    def _choices(self, table: Mapping[str, Sequence[str]]) -> Iterator[Values]:
+        for texts in product(*table.values()):
+            yield tuple(zip(table, texts, strict=True))
+
+    def _kept(self, values: Values) -> bool:
+        if "where" not in self.found:
+            return True
+        return all(_holds(item, _names(values)) for item in self.view.require("where").items())
+
+    def _member(self, values: Values, first: bool) -> FamilyMember:
+        given = ",".join(f"{name}={value}" for name, value in values)
+        text = self._beside(self.found["machine"])
+        try:
+            machine = load_machine(f"{text}{',' if ':' in self.found['machine'] else ':'}{given}")
+        except SpecError as error:
+            raise self.view.require("machine").error(f"with {given}: {error}") from error
+        cost = machine.area or None
+        if "cost" in self.found:
+            view = self.view.require("cost")
+            with view.placed():
+                found = measured(self.found["cost"], _names(values))
+                if found.dimension != PLAIN or found.value < 0:
+                    raise SpecError("a cost is a plain number of at least 0, such as 2 * glb / MiB")
+            cost = float(found.value)
+        return FamilyMember(values, machine, cost, tuple(self._asked(one, machine, first) for one in self.workloads))
+
+    def _asked(self, workload: Workload, machine: Machine, first: bool) -> tuple[Labelled, ...]:
+        """The problems of one workload on one machine; what they warn of is said once."""
+        with warnings.catch_warnings(), self.view.placed():
+            if not first:
+                warnings.simplefilter("ignore", EinloomWarning)
+            goal = self.found.get("objective", "energy")
+            asked = problems(workload, machine, goal, **self.limits)
+        if asked[0].problem.objective.name == "pareto":
+            told = "a family has one objective, whose value machines are compared by"
+            raise self.view.require("objective").error(told, "edp")
+        return asked
+
+
+def _names(values: Values) -> dict[str, Named]:
+    return {name: measured(text) for name, text in values}
+
+
+def _holds(view: Located, names: Mapping[str, Named]) -> bool:
+    """Whether a comparison holds."""
+    match = COMPARED.fullmatch(view.text())
+    if match is None:
+        raise view.error("a comparison is expected, such as glb >= 16 KiB * side")
+    with view.placed():
+        left, right = (measured(text.strip(), names) for text in (match[1], match[3]))
+    if of_sum(left.dimension, right.dimension) is None:
+        raise view.error("what stands left and right of a comparison must be of one kind")
+    a, b = left.value, right.value
+    return {"<=": a <= b, ">=": a >= b, "==": a == b, "<": a < b, ">": a > b}[match[2]]

@@ -1,0 +1,90 @@
+"""An exploration as one HTML page: value against cost, the machines that no other beats, and all machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..report.draw.drawing import Line, Mark, Plot, Ruler
+from ..report.draw.markup import Html, el, table_of
+from ..report.draw.svg import html_of
+from ..report.page.shell import paged, part
+from ..report.text.results import objective_value
+from ..result import Result
+from .record import ExploredFamily, ExploredMachine, said_cost
+
+MOST = 2000  # machines in the table
+
+
+def exploration_page(done: ExploredFamily) -> str:
+    """HTML that refers to nothing outside itself."""
+    head = el("header", el("h1", f"{done.family.name}: {done.objective}"), el("pre", str(done)))
+    parts = [part("front", "Machines that no other beats", _table(done, done.front))]
+    if done.family.costs and any(done.value(one) is not None for one in done.machines):
+        said = el("p", "The line is the front: no machine lies below and left of a point on it.", class_="note")
+        parts.append(part("trade", f"{done.objective.measured} against {done.family.costs}", html_of(plot(done)), said))
+    shown = done.machines[:MOST]
+    more = len(done.machines) - len(shown)
+    rest = [el("p", f"{more:,} more machines are in the CSV", class_="note")] if more else []
+    parts.append(part("machines", "All machines", _table(done, shown), *rest))
+    return paged(f"{done.family.name}: {len(done.machines)} machines", head, tuple(parts), {"tensor": []})
+
+
+def plot(done: ExploredFamily) -> Plot:
+    """The value of every machine with mappings against its cost, and the front."""
+    best = {id(one) for one in done.front}
+    spots = [(one.member.cost or 0.0, value, one) for one in done.machines if (value := done.value(one)) is not None]
+    marks = []
+    for cost, value, one in spots:
+        on = id(one) in best
+        tip = f"{one.member.label}: {objective_value(done.objective, value, 5)}, {said_cost(done.family.costs, cost)}"
+        marks.append(Mark((cost, value), "trade on" if on else "trade", 0 if on else 1, tip))
+    across = _ruler(done.family.costs, [cost for cost, _, _ in spots], done.family.costs == "area")
+    up = _ruler(done.objective.measured, [value for _, value, _ in spots], False)
+    stairs: list[tuple[float, float]] = []
+    for one in done.front:
+        value, cost = done.value(one) or 0.0, one.member.cost or 0.0
+        stairs += [(cost, stairs[-1][1] if stairs else up.high), (cost, value)]
+    stairs += [(across.high, stairs[-1][1])] if stairs else []
+    label = f"{done.objective.measured} against {done.family.costs} of {len(marks)} machines, {len(best)} on the front"
+    return Plot(label, across, up, (Line(tuple(stairs), "front"),), tuple(marks))
+
+
+def _ruler(name: str, values: Sequence[float], area: bool) -> Ruler:
+    low, high = min(values), max(values)
+
+    def shown(value: float, digits: int) -> str:
+        return f"{value * 1e6:.{digits}g} mm2" if area else f"{value:.{digits}g}"
+
+    if low > 0 and high / low > 30:
+        return Ruler(name, low / 1.6, high * 1.6, shown, log=True)
+    margin = (high - low) * 0.15 or high * 0.1 or 1.0
+    return Ruler(name, max(0.0, low - margin), high + margin, shown)
+
+
+def _table(done: ExploredFamily, machines: Sequence[ExploredMachine]) -> Html:
+    costs = done.family.costs
+    heads = (*done.family.parameters, *([costs] if costs else []), done.objective.measured, "gap", "known", "answers")
+    numbers = range(len(heads) - 2)
+    rows = []
+    for one in machines:
+        value, gap = done.value(one), done.gap(one)
+        cells = [text for _, text in one.member.values]
+        cells += [said_cost(costs, one.member.cost or 0.0)] if costs else []
+        cells += [_value(done, one, value), "" if gap is None else f"{gap:.2%}"]
+        files = [name for name, answer in zip(one.files, one.answers, strict=True) if isinstance(answer, Result)]
+        rows.append(
+            el(
+                "tr",
+                *(el("td", cell, class_="num") for cell in cells),
+                el("td", one.how if one.legal else "no mapping"),
+                el("td", ", ".join(files)),
+            )
+        )
+    return el("div", table_of(heads, rows, numbers=numbers), class_="scroll")
+
+
+def _value(done: ExploredFamily, one: ExploredMachine, value: float | None) -> str:
+    if value is not None:
+        return objective_value(done.objective, value, 6)
+    bound = done.bound(one)
+    return f"at least {objective_value(done.objective, bound, 6)}" if one.legal and bound > 0 else ""

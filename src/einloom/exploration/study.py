@@ -1,0 +1,340 @@
+"""The best mapping of every machine of a family, searched only where other machines do not tell it already.
+
+Machines are asked from the largest memories down. What is proven on one bounds all that hold no more (`scaling`), and
+its mapping is priced on others, where it may fit. Where price and bound meet, up to a tolerance, nothing is searched.
+Every answer is a file of the folder, written as soon as it is known.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from math import inf, isclose, prod
+from pathlib import Path
+
+from ..dataclass import dataclass
+from ..errors import EinloomWarning, Ended, SpecError
+from ..mapping.tree import Mapping
+from ..problem import Budget, Certificate, Guarantee, Problem
+from ..reading import writing
+from ..result import Result
+from ..result.unmapped import read_answer
+from ..search import registry
+from ..search.answer import answer
+from ..search.checked import certified
+from ..search.method import Recorder
+from ..search.several import Labelled
+from ..search.starts import fitting
+from ..sweep import executors
+from ..sweep.store import saved_answer
+from .family import FamilyMember, MachineFamily
+from .record import Answer, ExploredFamily, ExploredMachine, How
+from .scaling import Profile, factor, holds_more
+
+Key = tuple[int, int]
+"""A machine and a workload, by their numbers."""
+Task = tuple[Key, tuple[Labelled, ...], tuple[Mapping, ...]]
+Heard = Callable[[FamilyMember, Answer, How], None]
+METHOD = "explore"
+"""The method of answers that other machines told."""
+EQUAL = 1e-9
+TRIED = 40  # mappings of other machines that are priced on one
+LONGEST = 120  # letters of the name of a file
+
+
+def solve(task: Task, method: str, seconds: float | None, stop: Callable[[], bool]) -> Answer:
+    """The answer for one machine and workload; a search that finds nothing answers why."""
+    _, asked, known = task
+    starts = known if registry.method(method).able.starts else ()
+    return answer(asked, method, Budget(seconds=seconds), Recorder(stop=stop), starts)
+
+
+def explore_family(
+    family: MachineFamily,
+    folder: str | Path,
+    *,
+    tolerance: float = 0.0,
+    method: str = "exact",
+    seconds: float | None = None,
+    jobs: int = 1,
+    share: tuple[int, int] = (1, 1),
+    cluster: str | None = None,
+    heard: Heard = lambda member, found, how: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> ExploredFamily:
+    """What is known of every machine of a family when all are settled, or a stop is asked for.
+
+    folder: of the answers; what is there is not asked again, unless its gap is above the tolerance. tolerance: how far
+    a mapping of another machine may be above what is proven, as a part of its value. seconds: for each search. jobs:
+    processes. share: (k, n), this call settles the k-th of n parts of the machines alone, and takes what other calls
+    left in the folder. cluster: instead of processes here, the address of a Dask scheduler. Raises SpecError if the
+    folder has answers to other questions.
+    """
+    return _Study(family, folder, tolerance, method, share, heard).run(seconds, jobs, cluster, stop)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    answer: Answer
+    how: How
+
+
+class _Study:
+    def __init__(
+        self,
+        family: MachineFamily,
+        folder: str | Path,
+        tolerance: float,
+        method: str,
+        share: tuple[int, int],
+        heard: Heard,
+    ) -> None:
+        self.family, self.tolerance, self.method, self.heard = family, tolerance, method, heard
+        self.folder = writing.folder(folder)
+        self.profiles = [Profile.of(one.machine) for one in family.members]
+        self.objective = family.members[0].asked[0][0].problem.objective
+        self.found: dict[Key, _Found] = {}
+        self.bounds = [[0.0] * len(family.members) for _ in family.workloads]
+        self.complete: list[tuple[float, float]] = []  # cost and value of machines with all mappings
+        self.running: set[Key] = set()
+        self.mappings: dict[int, dict[Mapping, int]] = {w: {} for w in range(len(family.workloads))}
+        self.order = sorted(range(len(family.members)), key=lambda m: (_largest_first(self.profiles[m]), m))
+        self.mine = {m for place, m in enumerate(self.order) if place % share[1] == share[0] - 1}
+        self.names = _file_names(family)
+        self.tried: set[Key] = set()
+
+    def run(self, seconds: float | None, jobs: int, cluster: str | None, stop: Callable[[], bool]) -> ExploredFamily:
+        self._read_all()
+        work = partial(solve, method=self.method, seconds=seconds)
+        tasks = self._tasks()
+        if cluster is not None:
+            answers = executors.dask(partial(work, stop=executors.never), tasks, cluster, stop)
+        elif jobs <= 1:
+            answers = executors.serial(partial(work, stop=stop), tasks, stop)
+        else:
+            answers = executors.processes(partial(work, stop=executors.told_to_stop), tasks, jobs, stop)
+        for (key, *_), one in answers:
+            self.running.discard(key)
+            self._keep(key, one, "searched")
+        return self.exploration()
+
+    # The folder
+
+    def _path(self, key: Key) -> Path:
+        return self.folder / self.names[key]
+
+    def _problems(self, key: Key) -> list[Problem]:
+        return [each.problem for each in self.family.members[key[0]].asked[key[1]]]
+
+    def _read_all(self) -> None:
+        """What the folder has; what is unfinished or too far from its bound is a known mapping and no answer."""
+        others = []
+        for key in self._keys():
+            if not self._read(key) and self._foreign(key):
+                others.append(key)
+        if others:
+            told = f"{len(others)} answers here are to other questions; choose another folder"
+            raise SpecError(told, file=str(self._path(others[0])))
+
+    def _keys(self) -> list[Key]:
+        return [(m, w) for m in self.order for w in range(len(self.family.workloads))]
+
+    def _read(self, key: Key) -> bool:
+        """Take the answer of a file; False if there is none to this question."""
+        path = self._path(key)
+        try:
+            one = saved_answer(path, *self._problems(key))
+        except SpecError as error:
+            warnings.warn(f"{error}; it is searched again", EinloomWarning, stacklevel=2)
+            return True
+        if one is None:
+            return False
+        self._note(key, _Found(one, "neighbour" if one.method == METHOD else "searched"))
+        return True
+
+    def _foreign(self, key: Key) -> bool:
+        """True if the file is an answer to another question; one of another version, or edited, is written anew."""
+        path = self._path(key)
+        return path.exists() and read_answer(path).problem not in self._problems(key)
+
+    def _note(self, key: Key, found: _Found) -> None:
+        m, w = key
+        self.found[key] = found
+        self.bounds[w][m] = max(self.bounds[w][m], _proven(found.answer))
+        if isinstance(found.answer, Result):
+            self.mappings[w].setdefault(found.answer.mapping, m)
+            answers = [self.found.get((m, work)) for work in range(len(self.family.workloads))]
+            values = [one.answer.value for one in answers if one is not None and isinstance(one.answer, Result)]
+            if len(values) == len(answers):
+                self.complete.append((self.family.members[m].cost or 0.0, self._sum(values)))
+        if found.how == "searched":
+            self._tell_others(key, _proven(found.answer))
+
+    def _sum(self, values: Sequence[float]) -> float:
+        return sum(weight * value for weight, value in zip(self.family.weights, values, strict=True))
+
+    def _tell_others(self, key: Key, proven: float) -> None:
+        """Bound the machines that hold no more by what is proven on one."""
+        bounds, known = self.bounds[key[1]], self.profiles[key[0]]
+        for m, other in enumerate(self.profiles):
+            if proven == inf and holds_more(known, other):
+                bounds[m] = inf
+            elif 0 < proven < inf:
+                bounds[m] = max(bounds[m], proven * factor(known, other, self.objective))
+
+    def _keep(self, key: Key, one: Answer, how: How) -> None:
+        path = self._path(key)
+        writing.folder(path.parent)
+        before = self.found.get(key)
+        if isinstance(one, Result) or before is None or not isinstance(before.answer, Result):
+            one.write(path)
+            self._note(key, _Found(one, how))
+        self.tried.add(key)
+        self.heard(self.family.members[key[0]], one, how)
+
+    # What is settled
+
+    def _settled(self, key: Key) -> bool:
+        """True if no search is needed any more: proven up to the tolerance, or tried with all that this call has."""
+        if self.bound(key) == inf:
+            return True
+        found = self.found.get(key)
+        if found is None:
+            return False
+        one = found.answer
+        if not isinstance(one, Result):
+            return key in self.tried
+        if one.ended is Ended.STOPPED:
+            return False
+        proves = registry.method(self.method).guarantee is not Guarantee.NONE
+        return key in self.tried or self._near(one.value, self.bound(key)) or (one.method == self.method and not proves)
+
+    def _near(self, value: float, bound: float) -> bool:
+        return value * (1 - self.tolerance) <= bound * (1 + EQUAL)
+
+    def bound(self, key: Key) -> float:
+        """What the value of a machine and workload is at least, by its own answer and those of all others; infinite
+        where it is proven that it has no mapping."""
+        return self.bounds[key[1]][key[0]]
+
+    # What is searched
+
+    def _tasks(self) -> Iterator[Task]:
+        """The next search each time that one is asked for, until everything of this share is settled or running."""
+        waiting = [key for key in self._keys() if key[0] in self.mine]
+        while waiting:
+            self._look_around()
+            for key in self._best_first(waiting):
+                waiting.remove(key)
+                task = self._task(key)
+                if task is not None:
+                    self.running.add(key)
+                    yield task
+                    break
+
+    def _look_around(self) -> None:
+        """Take what calls with other shares have left in the folder since."""
+        for key in self._keys():
+            if key[0] not in self.mine and key not in self.found and self._path(key).exists():
+                self._read(key)
+
+    def _best_first(self, waiting: list[Key]) -> list[Key]:
+        """The keys in order; those about which a running search will say nothing first."""
+        return sorted(waiting, key=lambda key: any(self._related(key, one) for one in self.running))
+
+    def _related(self, key: Key, other: Key) -> bool:
+        return key[1] == other[1] and holds_more(self.profiles[other[0]], self.profiles[key[0]])
+
+    def _task(self, key: Key) -> Task | None:
+        """The search for a machine and workload; None if none is needed, because others tell what it would find."""
+        if self._settled(key) or self._beaten(key[0]):
+            return None
+        asked, bound = self.family.members[key[0]].asked[key[1]], self.bound(key)
+        best = self._priced(key, bound)
+        if best is not None and self._near(best.value, bound):
+            self._keep(key, best, "neighbour")
+            return None
+        return key, asked, (() if best is None else (best.mapping,))
+
+    def _priced(self, key: Key, bound: float) -> Result | None:
+        """The best mapping of this workload that is known from any machine, on this one."""
+        m, w = key
+        near = sorted(self.mappings[w].items(), key=lambda pair: self._differences(pair[1], m))
+        found: list[Result] = []
+        for labelled in self.family.members[m].asked[w]:
+            problem = labelled.problem
+            for mapping in fitting(problem, [one for one, _ in near[:TRIED]]):
+                found.append(Result.of(problem, mapping, method=METHOD))
+        if not found:
+            return None
+        best = min(found, key=lambda one: one.value)
+        optimal = isclose(best.value, bound, rel_tol=EQUAL)
+        proof = Certificate(
+            Guarantee.OPTIMAL if optimal else Guarantee.BOUNDED,
+            best.value,
+            min(bound, best.value),
+            best.problem.mapspace.describe(),
+        )
+        return replace(best, certificate=certified(proof, best.problem, best.mapping))
+
+    def _differences(self, m: int, other: int) -> int:
+        pairs = zip(self.family.members[m].values, self.family.members[other].values, strict=True)
+        return sum(a != b for a, b in pairs)
+
+    def _beaten(self, m: int) -> bool:
+        """True if another machine, with mappings, costs no more and has at most what this one has at least."""
+        if not self.family.costs or any((m, w) in self.found for w in range(len(self.family.workloads))):
+            return False
+        cost = self.family.members[m].cost or 0.0
+        least = self._sum([self.bound((m, w)) for w in range(len(self.family.workloads))])
+        return any(other <= cost and value <= least for other, value in self.complete)
+
+    def exploration(self) -> ExploredFamily:
+        """What is known now."""
+        return ExploredFamily(self.family, self.objective, tuple(map(self._known, range(len(self.family.members)))))
+
+    def _known(self, m: int) -> ExploredMachine:
+        keys = [(m, w) for w in range(len(self.family.workloads))]
+        found = [self.found.get(key) for key in keys]
+        ways: set[How] = {"open" if one is None else one.how for one in found}
+        how: How = next(one for one in ("open", "searched", "neighbour") if one in ways)
+        if how == "open" and self._beaten(m):
+            how = "beaten"
+        answers = tuple(None if one is None else one.answer for one in found)
+        return ExploredMachine(
+            self.family.members[m], how, answers, tuple(map(self.bound, keys)), tuple(self.names[key] for key in keys)
+        )
+
+
+def _proven(one: Answer) -> float:
+    """What an answer proves its value to be at least."""
+    if not isinstance(one, Result):
+        return inf if one.status == "infeasible" else one.bound or 0.0
+    return 0.0 if one.certificate is None else one.certificate.bound
+
+
+def _largest_first(profile: Profile) -> tuple[float, float, float]:
+    """A key by which machines with larger memories, more throughput and less energy come first."""
+    return -prod(size for size in profile.sizes if size < inf), sum(profile.times), sum(profile.energies)
+
+
+def _file_names(family: MachineFamily) -> dict[Key, str]:
+    """The file of each machine and workload below the folder, by the values of its parameters."""
+    found: dict[Key, str] = {}
+    for w, workload in enumerate(family.workloads):
+        home = f"{w + 1}-{_plain(workload)}"[:LONGEST]
+        for m, member in enumerate(family.members):
+            name = _plain(member.label)
+            if len(name) > LONGEST:
+                name = f"{name[:LONGEST]}-{sha256(member.label.encode()).hexdigest()[:8]}"
+            found[m, w] = f"{home}/{name}.json"
+    return found
+
+
+def _plain(text: str) -> str:
+    """A text as a part of a file's name."""
+    return re.sub(r"[^\w.=+-]+", "_", text.replace(", ", ",").replace(" ", "").replace(",", "_")).strip("._") or "_"

@@ -1,0 +1,114 @@
+"""Bounds from one machine for another: on random problems and machines never above the other's optimum."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from math import inf
+from random import Random
+
+import pytest
+
+from einloom.errors import Infeasible
+from einloom.exploration import scaling
+from einloom.exploration.scaling import Profile, factor, holds_more
+from einloom.machine.levels import Fanout, Machine, Memory
+from einloom.problem import Budget, Objective, Problem, keeps_time
+from einloom.search.door import ask
+from einloom.search.registry import method
+from einloom.testing.problems.drawing import draw
+
+GOALS = (
+    Objective("energy"),
+    Objective("latency"),
+    Objective("edp"),
+    Objective("product", powers=(2.0, 1.0)),
+    Objective("product", powers=(0.5, 2.0)),
+)
+
+
+def varied(machine: Machine, rng: Random) -> Machine:
+    """The machine with smaller or equal memories, and other throughputs, energies and leakage."""
+    levels = []
+    for level in machine.levels:
+        if isinstance(level, Fanout):
+            levels.append(level)
+            continue
+        new: dict[str, object] = {}
+        for one in fields(level):
+            value = getattr(level, one.name)
+            if one.name == "size":
+                new["size"] = value if value is None else max(1, int(value * rng.choice((1, 1, 0.75, 0.5))))
+                if value is None and isinstance(level, Memory) and rng.random() < 0.1:
+                    new["size"] = 4096
+            elif one.name.endswith("throughput"):
+                new[one.name] = rng.choice((None, 3.0)) if value is None else value * rng.choice((0.25, 0.5, 1, 2))
+            elif one.name.endswith("energy") or one.name == "leakage":
+                new[one.name] = value * rng.choice((0.5, 1, 1, 2, 3)) if value else rng.choice((0.0, 0.0, 0.5))
+        levels.append(replace(level, **new))
+    return replace(machine, levels=tuple(levels))
+
+
+def optimum(problem: Problem) -> float:
+    """What `exact` proves; infinite where no mapping is legal."""
+    try:
+        found = ask(method("exact"), problem, Budget())
+    except Infeasible:
+        return inf
+    assert found.certificate is not None and found.certificate.gap < 1e-9
+    return found.value
+
+
+def wrong(seed: int) -> str | None:
+    """What a bound says of a random machine that is not true, in words; the looser of the two machines is known."""
+    rng = Random(f"two machines {seed}")
+    workload, machine, space = draw(seed).files.read
+    space = replace(space, concurrent="none") if seed % 3 else space
+    other = varied(machine, rng)
+    goal = GOALS[seed % len(GOALS)] if seed % 7 else Objective("traffic", machine.memories[0].name)
+    goal = goal if keeps_time(machine) and keeps_time(other) else GOALS[0]
+    known, here = (Problem(workload, one, space, goal) for one in (machine, other))
+    times = factor(Profile.of(machine), Profile.of(other), goal)
+    if not holds_more(Profile.of(machine), Profile.of(other)):
+        return f"{seed}: no smaller machine"
+    least, value = optimum(known), optimum(here)
+    if least == inf:
+        return None if value == inf else f"{seed}: has a mapping where more room has none"
+    return f"{seed}: {times * least!r} above {value!r}" if times * least > value * (1 + 1e-9) else None
+
+
+@pytest.mark.parametrize("first", range(0, 40, 10))
+def test_no_bound_is_above_the_optimum(first: int) -> None:
+    assert [said for seed in range(first, first + 10) if (said := wrong(seed))] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(100, 1100, 50))
+def test_no_bound_of_many_is_above_the_optimum(first: int) -> None:
+    assert [said for seed in range(first, first + 50) if (said := wrong(seed))] == []
+
+
+def _largest(known: tuple[float, ...], other: tuple[float, ...]) -> float:
+    return max((b / a for a, b in zip(known, other, strict=True) if a > 0), default=inf)
+
+
+def test_a_mistake_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The largest ratio in place of the least is seen on the same problems."""
+    monkeypatch.setattr(scaling, "_least", _largest)
+    assert any(wrong(seed) for seed in range(40))
+
+
+def test_bounds_follow_what_changes() -> None:
+    memory = Memory("M", 64, 1.0, 2.0, read_throughput=4.0, write_throughput=8.0, leakage=1.0)
+    known = Machine("a", (Memory("D", None, 3.0, 3.0, read_throughput=2.0), memory))
+
+    def against(**changed: object) -> tuple[float, ...]:
+        other = replace(known, levels=(known.levels[0], replace(memory, **changed)))  # type: ignore[arg-type]
+        profiles = Profile.of(known), Profile.of(other)
+        return tuple(round(factor(*profiles, goal), 9) for goal in GOALS[:3])
+
+    assert against() == (1, 1, 1)
+    assert against(size=32) == (1, 1, 1) and against(size=65) == (0, 0, 0) and against(size=None) == (0, 0, 0)
+    assert against(read_energy=0.5) == (0.5, 1, 0.5) and against(read_energy=4.0) == (1, 1, 1)
+    assert against(read_throughput=8.0) == (0.5, 0.5, 0.25) and against(read_throughput=None) == (0, 0, 0)
+    assert against(leakage=0.25) == (0.25, 1, 0.25)
+    assert against(double_buffer=True) == (0, 0, 0) and against(area=3.0) == (1, 1, 1)

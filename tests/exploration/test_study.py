@@ -1,0 +1,224 @@
+"""Explorations: every machine as `map` answers it alone, resumed, shared out, in processes, and stopped."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import einloom as el
+from commands import run
+from einloom.exploration import study
+from einloom.exploration.family import read_family
+from einloom.exploration.record import ExploredFamily, ExploredMachine
+from einloom.exploration.study import explore_family
+from einloom.result import Result
+from einloom.result.unmapped import Unmapped
+
+EDGE = """schema: machine/1
+name: edge
+parameters: {glb: 8 KiB, bw: 8 GB/s, side: 1}
+levels:
+  - {memory: DRAM, read_energy: 100 pJ, write_energy: 100 pJ, bits_per_access: 8, read_throughput: bw,
+     write_throughput: bw}
+  - {memory: GLB, size: glb, read_energy: 4 pJ, write_energy: 5 pJ, bits_per_access: 8, must: all,
+     area: 0.01 mm2 * glb / KiB}
+  - fanout: array
+    axes: [{axis: row, size: side}]
+  - {compute: MAC, energy: 0.5 pJ, throughput: 64 Gop/s, leakage: 1 mW, area: 0.02 mm2}
+"""
+FAMILY = """schema: family/1
+machine: edge.yaml
+workloads: ["matmuls:n=2,m=16,kn=16"]
+parameters:
+  glb: [16 bit, 128 B, 256 B, 512 B, 8 KiB]
+  bw: [8 GB/s, 32 GB/s]
+  side: [1, 4]
+objective: edp
+max_fused_loops: 1
+"""
+
+
+PROVEN: dict[tuple[object, ...], float | None] = {}
+"""What `map` said of each machine that it was asked of."""
+
+
+@pytest.fixture
+def family(tmp_path: Path) -> Path:
+    (tmp_path / "edge.yaml").write_text(EDGE)
+    (tmp_path / "family.yaml").write_text(FAMILY)
+    return tmp_path / "family.yaml"
+
+
+def alone(known: ExploredMachine, w: int = 0) -> float | None:
+    """What `map` proves of a machine; None if it has no mapping."""
+    asked = known.member.asked[w][0].problem
+    key = known.member.label, asked.workload.name, asked.workload.extents["m"], str(asked.objective)
+    if key not in PROVEN:
+        try:
+            found = el.map(asked.workload, asked.machine, objective=asked.objective, mapspace=asked.mapspace)
+        except el.Infeasible:
+            PROVEN[key] = None
+        else:
+            assert found.optimal
+            PROVEN[key] = found.value
+    return PROVEN[key]
+
+
+def same(done: ExploredFamily, tolerance: float = 0.0) -> None:
+    """Every value is the optimum, up to the tolerance, and every bound below it."""
+    for known in done.machines:
+        value, found = alone(known), done.value(known)
+        if value is None:
+            assert not known.legal
+        elif known.how == "beaten":
+            assert done.bound(known) <= value * (1 + 1e-9)
+        else:
+            assert found is not None and value * (1 - 1e-9) <= found <= value * (1 + 1e-9) / (1 - tolerance)
+            assert done.bound(known) <= value * (1 + 1e-9)
+
+
+def test_every_machine_is_as_if_it_were_mapped_alone(family: Path, tmp_path: Path) -> None:
+    done = el.explore(family, tmp_path / "answers")
+    same(done)
+    counts = done.counts
+    assert counts["open"] == 0 and counts["no mapping"] == 4 and counts["neighbour"] > 0
+    assert counts["searched"] + counts["neighbour"] + counts["beaten"] + counts["no mapping"] == 20
+    assert done.worst_gap is not None and done.worst_gap < 1e-9
+    for name in {name for one in done.machines for name in one.files}:
+        path = tmp_path / "answers" / name
+        if path.exists() and "16bit" not in name:
+            assert el.verify(str(path), quick=True).ok
+
+
+def test_the_front_is_that_of_all_machines(family: Path, tmp_path: Path) -> None:
+    done = el.explore(family, tmp_path / "answers")
+    every = {(one.member.cost, value): one.member.label for one in done.machines if (value := alone(one)) is not None}
+    best = {
+        pair for pair in every if not any((a <= pair[0] and b < pair[1] * (1 - 1e-9)) or (a < pair[0] and b <= pair[1])
+        for a, b in every)
+    }  # fmt: skip
+    found = {one.member.cost for one in done.front}
+    assert found == {cost for cost, _ in best} and len(found) > 2
+
+
+def test_a_tolerance_saves_searches_and_is_kept(family: Path, tmp_path: Path) -> None:
+    text = FAMILY.replace("[8 GB/s, 32 GB/s]", "[1 GB/s, 1.1 GB/s, 1.2 GB/s]").replace("[1, 4]", "[4]")
+    family.write_text(text.replace("[16 bit, 128 B, 256 B, 512 B, 8 KiB]", "[128 B, 8 KiB]"))
+    exact = el.explore(family, tmp_path / "exact")
+    near = el.explore(family, tmp_path / "near", tolerance=0.4)
+    same(near, 0.4)
+    assert near.counts["searched"] < exact.counts["searched"]
+    assert near.worst_gap is not None and 0 < near.worst_gap <= 0.4
+    again = el.explore(family, tmp_path / "near")
+    same(again)
+    assert again.worst_gap is not None and again.worst_gap < 1e-9
+
+
+def test_what_is_known_is_not_searched_again(family: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = el.explore(family, tmp_path / "answers")
+    monkeypatch.setattr(study, "solve", lambda *_, **__: pytest.fail("searched again"))
+    again = el.explore(family, tmp_path / "answers")
+    assert again.to_csv() == first.to_csv()
+
+
+def test_broken_answers_are_searched_again(family: Path, tmp_path: Path) -> None:
+    first = el.explore(family, tmp_path / "answers")
+    file = next(one.files[0] for one in first.machines if one.how == "searched")
+    for text in ("", "{", "{}", "[1]"):
+        (tmp_path / "answers" / file).write_text(text)
+        with pytest.warns(el.EinloomWarning, match="searched again"):
+            again = el.explore(family, tmp_path / "answers")
+        assert [again.value(one) for one in again.machines] == [first.value(one) for one in first.machines]
+        assert (tmp_path / "answers" / file).read_text() != text
+
+
+def test_a_folder_of_another_question_is_refused(family: Path, tmp_path: Path) -> None:
+    el.explore(family, tmp_path / "answers")
+    family.write_text(FAMILY.replace("edp", "energy"))
+    with pytest.raises(el.SpecError, match="other questions; choose another folder"):
+        el.explore(family, tmp_path / "answers")
+
+
+def test_shares_make_one_exploration(family: Path, tmp_path: Path) -> None:
+    whole = el.explore(family, tmp_path / "whole")
+    first = el.explore(family, tmp_path / "shared", share=(1, 2))
+    assert first.counts["open"] > 0
+    second = el.explore(family, tmp_path / "shared", share=(2, 2))
+    assert second.counts["open"] == 0
+    for one, other in zip(whole.machines, second.machines, strict=True):
+        value, shared = whole.value(one), second.value(other)
+        assert value is None or shared is None or shared == pytest.approx(value, rel=1e-9)
+    assert [one.member.label for one in whole.front] == [one.member.label for one in second.front]
+    same(second)
+
+
+def test_two_processes_find_the_same(family: Path, tmp_path: Path) -> None:
+    same(el.explore(family, tmp_path / "answers", jobs=2))
+
+
+def test_a_stop_keeps_what_is_known(family: Path, tmp_path: Path) -> None:
+    heard: list[str] = []
+    made = read_family(family)
+    done = explore_family(
+        made, tmp_path / "answers", heard=lambda member, *_: heard.append(member.label), stop=lambda: len(heard) >= 3
+    )
+    assert len(heard) >= 3 and done.counts["open"] > 0
+    rest: list[str] = []
+    done = explore_family(made, tmp_path / "answers", heard=lambda member, *_: rest.append(member.label))
+    assert done.counts["open"] == 0 and not set(heard) & set(rest)
+    same(done)
+
+
+def test_values_of_several_workloads_are_added(family: Path, tmp_path: Path) -> None:
+    several = '["matmul:m=8,n=8,k=8", {workload: "matmul:m=16,n=4,k=4", weight: 2.5}]'
+    text = FAMILY.replace('["matmuls:n=2,m=16,kn=16"]', several)
+    text = text.replace("[16 bit, 128 B, 256 B, 512 B, 8 KiB]", "[128 B, 1 KiB]")
+    family.write_text(text)
+    done = el.explore(family, tmp_path / "answers")
+    for known in done.machines:
+        values = [alone(known, w) for w in (0, 1)]
+        assert values[0] is not None and values[1] is not None
+        least = values[0] + 2.5 * values[1]
+        found = done.value(known)
+        assert known.how == "beaten" or (found is not None and found == pytest.approx(least, rel=1e-9))
+
+
+def test_methods_without_a_proof_settle_every_machine_once(family: Path, tmp_path: Path) -> None:
+    done = el.explore(family, tmp_path / "answers", method="random", seconds=0.1)
+    assert done.counts["open"] == 0
+    assert {one.answers[0].method for one in done.machines if isinstance(one.answers[0], Result)} == {"random"}
+
+
+def test_an_unfinished_search_is_asked_again(family: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    family.write_text(FAMILY.replace("[16 bit, 128 B, 256 B, 512 B, 8 KiB]", "[512 B]"))
+    real = study.solve
+
+    def unfinished(task: study.Task, *words: object, **named: object) -> Unmapped:
+        problem = task[1][0].problem
+        return Unmapped.of(problem, el.BudgetExhausted(0.0), "exact", 0.0, {}, (), None)
+
+    monkeypatch.setattr(study, "solve", unfinished)
+    done = el.explore(family, tmp_path / "answers")
+    assert all(isinstance(one.answers[0], Unmapped) and one.legal for one in done.machines)
+    monkeypatch.setattr(study, "solve", real)
+    same(el.explore(family, tmp_path / "answers"))
+
+
+def test_the_command(family: Path, tmp_path: Path) -> None:
+    folder, page, table = tmp_path / "answers", tmp_path / "page.html", tmp_path / "all.csv"
+    code, said = run("explore", family, "-o", folder, "--csv", table, "--report", page, "--jobs", 1)
+    assert code == 0 and "20 machines, 1 workload, edp" in said and "no other machine has a smaller edp" in said
+    rows = list(csv.DictReader(io.StringIO(table.read_text())))
+    assert len(rows) == 20 and {row["glb"] for row in rows} == {"16 bit", "128 B", "256 B", "512 B", "8 KiB"}
+    best = [row for row in rows if row["front"] == "True"]
+    assert best and all(json.loads((folder / row["file"]).read_text())["schema"] == "result/1" for row in best)
+    text = page.read_text()
+    assert "edp against area of" in text and "glb" in text and "http-equiv" in text
+    code, said = run("explore", family, "-o", folder, "--share", "3/2")
+    assert code == 2 and "--share is K/N" in said
+    code, said = run("explore", family, "-o", folder, "--dask", "tcp://127.0.0.1:1")
+    assert code != 0 and "ask" in said
