@@ -86,3 +86,57 @@ class Boasting(Sound):
         if tree is not None:
             price.of(tree)
         return price.result(self.name, Guarantee.BOUNDED, price.value if tree is not None else 0.0)
+
+
+class Late(Sound):
+    """Draws many trees, and is wrong in its last line alone."""
+
+    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
+        rng = Random(0)
+        for _ in range(20):
+            tree = space.sample(rng)
+            if tree is not None:
+                price.of(tree)
+        found = price.result(self.name)
+        assert found.certificate is not None
+        return replace(found, certificate=replace(found.certificate, value=found.value / 2))
+
+
+class Idle(Sound):
+    """Looks at nothing."""
+
+    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
+        return price.result(self.name)
+
+
+class Leaving(Sound):
+    """Ends the process."""
+
+    def search(self, problem: Problem, space: Space, price: Evaluator, budget: Budget, watch: Watcher) -> Result:
+        raise SystemExit(0)
+
+
+class Unlicensed(Sound):
+    """Cannot be made."""
+
+    def __init__(self) -> None:
+        raise RuntimeError("no licence")
+
+
+class Needy(Sound):
+    """Has an option without a default."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+
+class Listed(Sound):
+    """Says what it is able to in a form of its own."""
+
+    able = {"starts": True}  # type: ignore[assignment]  # noqa: RUF012
+
+
+class Posing(Sound):
+    """Calls itself as a method that ships."""
+
+    name = "exact"

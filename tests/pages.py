@@ -25,11 +25,14 @@ def blocks(text: str) -> list[tuple[str, str]]:
 
 
 def write_file(content: str, folder: Path) -> bool:
-    """Write the block as the file that its first line names; False if it names none."""
+    """Write the block as the file that its first line names; False if it names none. YAML and Python keep that line, so
+    lines in errors are those of the page."""
     match = _FILE.match(content)
     if match is None:
         return False
-    (folder / match[1]).write_text(content if match[1].endswith(".py") else content.removeprefix(match[0]), "utf-8")
+    (folder / match[1]).write_text(
+        content if match[1].endswith((".py", ".yaml")) else content.removeprefix(match[0]), "utf-8"
+    )
     return True
 
 

@@ -131,6 +131,8 @@ def _counts(self: Any, level: object, own: Mapping[str, Any]) -> Mapping[str, An
         ({"given": {}}, "no number that the file does not state"),
         ({"level": "register"}, "its level is 'register'"),
         ({"source": " "}, "no source of its formulas"),
+        ({"keys": 5}, "its keys are 5, no tuple of Key"),
+        ({"__init__": lambda self: 1 / 0}, "it cannot be made: ZeroDivisionError"),
         ({"keys": (Key("size", Number("size")), Key("banks", Number("count")))}, "'size' is a key of a memory, too"),
         ({"numbers": _raises}, "without attributes: component broken is broken: KeyError: 'banks'"),
         ({"numbers": _counts}, "two readings of one file give two machines"),
@@ -139,6 +141,10 @@ def _counts(self: Any, level: object, own: Mapping[str, Any]) -> Mapping[str, An
 def test_the_kit_finds_every_planted_mistake(changed: dict[str, Any], words: str) -> None:
     faults = component_faults(type("Planted", (Broken,), changed), {}, {"banks": 2})
     assert any(words in fault for fault in faults), faults
+
+
+def test_the_kit_tells_what_a_bare_class_lacks() -> None:
+    assert component_faults(type("Bare", (), {"name": "bare"}), {}, {}) == ("it lacks level, source, keys, numbers",)
 
 
 def test_the_kit_finds_nothing_where_nothing_is_wrong() -> None:

@@ -119,9 +119,27 @@ class Bare(Ffm):
         return iter(())
 
 
+class Wordy(Ffm):
+    def sample(self, rng: Random) -> Mapping | None:
+        return "tree"  # type: ignore[return-value]
+
+
+class Unlisted(Ffm):
+    def trees(self) -> Iterator[Mapping]:
+        return iter(())
+
+
+class Raising(Ffm):
+    def neighbours(self, tree: Mapping, rng: Random) -> Iterator[Mapping]:
+        raise SystemExit(0)
+
+
 @pytest.mark.parametrize(
     ("broken", "words"),
     [
+        (Wordy, "it draws str, not a Mapping"),
+        (Unlisted, "it draws a tree, and lists none"),
+        (Raising, "it raises SystemExit: 0"),
         (Wandering, "a tree that is outside: nothing is inside"),
         (Fickle, "one seed draws two trees"),
         (Stuttering, "it lists a tree twice"),

@@ -12,7 +12,21 @@ import pytest
 from click.testing import CliRunner
 
 import einloom as el
-from broken_methods import Boasting, Deaf, Fickle, Flattering, Sound, Wandering
+from broken_methods import (
+    Boasting,
+    Deaf,
+    Fickle,
+    Flattering,
+    Idle,
+    Late,
+    Leaving,
+    Listed,
+    Needy,
+    Posing,
+    Sound,
+    Unlicensed,
+    Wandering,
+)
 from einloom.cli import main
 from einloom.errors import BrokenMethod, Ended, SpecError
 from einloom.mapping.tree import Mapping
@@ -90,10 +104,25 @@ def test_the_shipped_methods_have_no_faults(name: str) -> None:
         (Fickle, "two answers"),
         (Wandering, "outside the space: rule 2"),
         (Boasting, "claims a bound"),
+        (Late, "its certificate says"),
+        (Idle, "it finds a mapping of none of one, tight"),
+        (Leaving, "it raises SystemExit: 0"),
+        (Unlicensed, "it cannot be made: RuntimeError: no licence"),
+        (Needy, "it cannot be made: TypeError"),
+        (Listed, "its able is {'starts': True}, and no Capabilities"),
+        (Posing, "it calls itself 'exact', as a method that ships"),
     ],
 )
 def test_the_kit_finds_every_planted_mistake(broken: type[Sound], words: str) -> None:
     assert any(words in fault for fault in method_faults(broken, steps=5, patience=2.0))
+
+
+@pytest.mark.usefixtures("random_sampling")
+def test_the_kit_knows_the_entry_points_of_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = type(method("random-sampling"))
+    monkeypatch.setattr(made, "name", "sampling")
+    faults = method_faults(lambda: made(points=1), steps=2)
+    assert "it calls itself 'sampling', and its entry point is called 'random-sampling'" in faults
 
 
 def test_the_kit_finds_nothing_where_nothing_is_wrong() -> None:

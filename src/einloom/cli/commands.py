@@ -28,7 +28,7 @@ from ..result.unmapped import Unmapped
 from ..search.answer import answer
 from ..search.door import chosen
 from ..search.method import Method, Recorder
-from ..search.registry import SHIPPED
+from ..search.registry import SHIPPED, tell_unused_methods
 from ..search.several import Labelled
 from . import completion, output
 from .arguments import machine_argument, machine_or_none, objective_option, workload_argument
@@ -116,7 +116,7 @@ def map_verb(
     begun = stops.begun()
     output.refuse(text_path, json_path)
     budget = read_budget(budget_seconds, budget_steps, budget_memory)
-    how = chosen(method, _options(options))
+    how = _method(method, options)
     with stops.politely() as stop:
         asked = questions.problems(workload, machine, objective, **limits)
         known = questions.starts(asked, start)
@@ -137,6 +137,13 @@ def map_verb(
     if isinstance(found, Unmapped):
         legal = "no mapping of the space is legal: " if found.status == "infeasible" else ""
         fail(legal + found.reason, FAILED)
+
+
+def _method(name: str, options: tuple[str, ...]) -> Method:
+    """The method of that name; where the user names one, unused methods of packages are told of."""
+    if click.get_current_context().get_parameter_source("method") is click.core.ParameterSource.COMMANDLINE:
+        tell_unused_methods()
+    return chosen(name, _options(options))
 
 
 def _options(texts: tuple[str, ...]) -> dict[str, object]:

@@ -13,7 +13,7 @@ from ..zoo.catalogue import looks_like_path
 from . import completion, output
 from .arguments import objective_option
 from .commands import limited
-from .guard import guarded, stopped
+from .guard import BAD_INPUT, fail, guarded, stopped
 
 _OF_RUNS = ("objective", "seeds", "folder", "budget_evaluations", "budget_seconds")
 """The options of --methods beside those that limit the mapspace."""
@@ -75,6 +75,7 @@ def _methods(
 ) -> None:
     """Run the methods, and give out their gaps."""
     from .. import questions
+    from ..search.registry import tell_unused_methods
     from ..sweep.methods import compare_methods
 
     if len(named) != 2:
@@ -82,6 +83,7 @@ def _methods(
     names = [name.strip() for name in methods.split(",") if name.strip()]
     if not names:
         raise SpecError("--methods names no method", suggestion="exact,random,anneal")
+    tell_unused_methods()
     page_path, json_path, csv_path = paths
     objective, seeds, folder, steps, seconds = (runs.pop(name) for name in _OF_RUNS)
     asked = questions.problems(*named, objective, **runs)
@@ -95,3 +97,5 @@ def _methods(
         output.deliver(printed, (json_path, found.to_json), (csv_path, found.to_csv), (page_path, found.to_html))
     if stop:
         stopped(stop, "the runs that ended are compared")
+    if found.failures:
+        fail("\n".join((*found.failures, "the other runs are compared")), BAD_INPUT)

@@ -11,6 +11,7 @@ from .. import stops
 from ..errors import Ended, SpecError, unknown
 from ..problem import Objective
 from ..questions import problems_or_traffic
+from ..reading.plugins import tell_unused
 from ..report.text.results import bits, objective_value
 from ..report.text.table import columns
 from ..result import Result
@@ -39,8 +40,9 @@ def figure_verb(kind: str, files: tuple[str, ...], output: str, **options: Any) 
     ski-slope (of the files that `einloom sweep` wrote), or a picture that an installed package brings. Nothing is
     searched."""
     from ..report.figures import SKI_SLOPE, kinds, picture, save, ski_slope
-    from ..report.pictures import options_of
+    from ..report.pictures import GROUP, SHIPPED, options_of
 
+    tell_unused(GROUP, "picture", SHIPPED)
     if kind not in kinds():
         raise unknown("kind of figure", kind, kinds())
     given = {name: value for name, value in options.items() if value is not None}

@@ -7,6 +7,7 @@ whose keyword arguments are the importer's options. How to write one: docs/how-t
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -14,9 +15,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
-from ..errors import SpecError
+from ..errors import EinloomWarning, SpecError
 from ..reading.located import file_text
-from ..reading.plugins import MISTAKES, built, known, loaded, names_of
+from ..reading.plugins import FAILURES, OURS, built, each, known, loaded, names_of, reason_of
 from .bundle import Bundle
 
 GROUP = "einloom.importers"
@@ -75,13 +76,16 @@ def imported(
 ) -> Bundle:
     """What the importer `name` reads from the files. A mistake of a package's importer is a SpecError that names it."""
     chosen = importer(name, options)
+    listed = ", ".join(str(file) for file in files)
     try:
-        return chosen.read(files, parameters)
-    except MISTAKES as error:
-        if name in SHIPPED:
+        found = chosen.read(files, parameters)
+    except FAILURES as error:
+        if name in SHIPPED or isinstance(error, OURS):
             raise
-        listed = ", ".join(str(file) for file in files)
-        raise SpecError(f"importer {name!r} failed on {listed}: {type(error).__name__}: {error}") from error
+        raise SpecError(f"importer {name!r} failed on {listed}: {reason_of(error)}") from error
+    if not isinstance(found, Bundle):
+        raise SpecError(f"importer {name!r} failed on {listed}: it returned {type(found).__name__}, not a Bundle")
+    return found
 
 
 def claimant(file: str) -> str | None:
@@ -106,13 +110,16 @@ def _recognised(file: str) -> str | None:
 @cache
 def _suffixes() -> dict[str, str]:
     found = {suffix: name for name, suffixes in SHIPPED.items() for suffix in suffixes}
-    for name in importers()[len(SHIPPED) :]:
-        for suffix in getattr(_maker(name), "suffixes", ()):
-            found.setdefault(suffix, name)
+    for name, maker in each(GROUP, "importer", SHIPPED, _maker):
+        suffixes = getattr(maker, "suffixes", ())
+        if isinstance(suffixes, tuple | list) and all(isinstance(suffix, str) for suffix in suffixes):
+            found = dict.fromkeys(suffixes, name) | found
+        else:
+            told = f"left out: importer {name!r} claims the suffixes {suffixes!r:.80}, which are no tuple of texts"
+            warnings.warn(told, EinloomWarning, stacklevel=2)
     return found
 
 
-@cache
 def _maker(name: str) -> Callable[..., Importer]:
     if name in SHIPPED:
         shipped: Callable[..., Importer] = getattr(
@@ -126,4 +133,3 @@ def _maker(name: str) -> Callable[..., Importer]:
 def forget() -> None:
     """Look again at what is installed, as `reading.plugins.forget` does."""
     _suffixes.cache_clear()
-    _maker.cache_clear()

@@ -8,7 +8,7 @@ docs/how-to/my-component.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from ..errors import SpecError
@@ -16,9 +16,11 @@ from ..reading.facts import FactReader
 from ..reading.fields import read_record
 from ..reading.keys import ANYTHING, NAME, Choice, Either, Key, Later, Number, Record, Shape, Table
 from ..reading.located import Located
-from ..reading.plugins import MISTAKES, brought, known, loaded, offer
+from ..reading.plugins import FAILURES, OURS, brought, built, each, known, loaded, offer, reason_of
 
 GROUP = "einloom.components"
+KINDS = ("memory", "toll", "link", "compute")
+"""The kinds of levels that a component may be."""
 
 
 class MachineComponent(Protocol):
@@ -55,16 +57,35 @@ def use(component: MachineComponent) -> None:
 
 
 def component(name: str) -> MachineComponent:
-    """The component called `name`. Raises SpecError with a suggestion for an unknown one."""
-    made: MachineComponent = loaded(GROUP, known(GROUP, "component", name, ()))()
+    """The component called `name`. Raises SpecError with a suggestion for an unknown one, and for what is none."""
+    made: MachineComponent = built("component", name, loaded(GROUP, known(GROUP, "component", name, ())), {})
+    for flaw in flaws_of(made):
+        raise SpecError(f"component {name!r} is broken: {flaw}")
     return made
+
+
+def flaws_of(made: object) -> Iterator[str]:
+    """Why an object is no component, in words."""
+    lacks = [name for name in ("name", "level", "source", "keys", "numbers") if not hasattr(made, name)]
+    if lacks:
+        yield f"it lacks {', '.join(lacks)}"
+        return
+    part: Any = made
+    if part.level not in KINDS:
+        yield f"its level is {part.level!r:.80}; there are {', '.join(KINDS)}"
+    if not isinstance(part.source, str) or not part.source.strip():
+        yield "it names no source of its formulas"
+    if not isinstance(part.keys, tuple | list) or not all(isinstance(key, Key) for key in part.keys):
+        yield f"its keys are {part.keys!r:.80}, no tuple of Key"
 
 
 def component_shape() -> Shape:
     """What the key ``component`` of a level may hold: a name, or a name with its attributes."""
-    named = [(name, component(name).keys) for name in components()]
-    records = [Record(f"component {name}", (Key(name, Record(f"attributes of {name}", keys)),)) for name, keys in named]
-    return Either((Choice(components()), *records)) if records else Either((NAME, Table(ANYTHING)))
+    keys = {name: found.keys for name, found in each(GROUP, "component", (), component)}
+    records = [
+        Record(f"component {name}", (Key(name, Record(f"attributes of {name}", own)),)) for name, own in keys.items()
+    ]
+    return Either((Choice(tuple(keys)), *records)) if records else Either((NAME, Table(ANYTHING)))
 
 
 COMPONENT = Key("component", Later("component", component_shape), "what works out the numbers that are not stated")
@@ -88,8 +109,10 @@ def numbers_of(found: MachineComponent, level: object, own: Mapping[str, Any], r
     """What the component's formulas give, each a number that the level's key may hold. Raises SpecError."""
     try:
         given = dict(found.numbers(level, own))
-    except MISTAKES as error:
-        raise SpecError(f"component {found.name} is broken: {type(error).__name__}: {error}") from error
+    except FAILURES as error:
+        if isinstance(error, OURS):
+            raise
+        raise SpecError(f"component {found.name} is broken: {reason_of(error)}") from error
     keys = {key.name: key.shape for key in record.keys}
     for name, value in given.items():
         shape = keys.get(name)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..errors import SpecError
 from ..machine.levels import Machine
-from ..reading.plugins import loaded, offer
+from ..reading.plugins import FAILURES, OURS, loaded, offer, reason_of
 from ..workload.einsum import Workload
 from .space import GROUP, SPACES, Mapspace, Space, known_space
 
@@ -20,7 +21,13 @@ def space_for(workload: Workload, machine: Machine, mapspace: Mapspace) -> Space
         from .ffm.space import Ffm
 
         return Ffm(workload, machine, mapspace)
-    made: Space = loaded(GROUP, mapspace.name)(workload, machine, mapspace)
+    make = loaded(GROUP, mapspace.name)
+    try:
+        made: Space = make(workload, machine, mapspace)
+    except FAILURES as error:
+        if isinstance(error, OURS):
+            raise
+        raise SpecError(f"mapspace {mapspace.name!r} cannot be made: {reason_of(error)}") from error
     return made
 
 

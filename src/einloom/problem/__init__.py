@@ -22,6 +22,22 @@ from .selections import unused_selectors
 
 MODEL_VERSION = "1"
 LatencyRule = Literal["einsum", "tile"]
+METHODS = (
+    "exact",
+    "exhaustive",
+    "principles",
+    "random",
+    "anneal",
+    "genetic",
+    "local",
+    "tileflow",
+    "dat",
+    "gradient",
+    "bayes",
+    "auto",
+)
+"""The search methods that ship, by name: what reads a saved answer imports none of them. `search.registry` makes them.
+"""
 OBJECTIVES = ("energy", "latency", "edp", "pareto", "energy^A*latency^B", "traffic")
 _FACTOR = re.compile(r"(energy|latency)(?:\^(\d{1,3}(?:\.\d{1,6})?))?")
 

@@ -8,11 +8,12 @@ notebook shows them folded. How to write one: docs/how-to/my-picture.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Any, Protocol
 
 from ..errors import SpecError, unknown
-from ..reading.plugins import MISTAKES, brought, known, loaded, names_of, offer
+from ..reading.plugins import FAILURES, OURS, built, each, known, left_out, loaded, names_of, offer, reason_of
 from ..result import Result
 from .compare import labels_of
 from .draw.bars import BusyTime, Stacked, Traffic
@@ -82,7 +83,8 @@ def picture(name: str, **options: object) -> Picture:
     for option in options:
         if option not in options_of(name):
             raise unknown(f"option of a figure of kind {name}", option, options_of(name))
-    return _class(name)(**options)
+    made: Picture = _class(name)(**options) if name in SHIPPED else built("picture", name, _class(name), options)
+    return made
 
 
 def options_of(name: str) -> tuple[str, ...]:
@@ -101,30 +103,49 @@ def drawn(asked: Picture, results: Sequence[Result], labels: Sequence[str] | Non
     if len(results) > 1 and not asked.several:
         raise SpecError(f"a figure of kind {asked.name} draws one result, not {len(results)}")
     names = labels_of(results, labels)
-    try:
+    with blamed(asked.name):
         found = asked.draw(asked.data(results, names))
-    except SpecError:
-        raise
-    except MISTAKES as error:
-        raise SpecError(f"picture {asked.name} is broken: {type(error).__name__}: {error}") from error
-    if not isinstance(found, Plot | Plots | Canvas):
-        raise SpecError(f"picture {asked.name} is broken: it draws {type(found).__name__}, no Plot and no Canvas")
-    for fault in faults_of(found):
-        raise SpecError(f"picture {asked.name} is broken: {fault}")
+        if not isinstance(found, Plot | Plots | Canvas):
+            raise BrokenPicture(asked.name, f"it draws {type(found).__name__}, no Plot and no Canvas")
+        for fault in faults_of(found):
+            raise BrokenPicture(asked.name, fault)
     return found
+
+
+class BrokenPicture(SpecError):
+    """A picture draws what nobody can show, or ends with an exception."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"picture {name} is broken: {why}")
+
+
+@contextmanager
+def blamed(name: str) -> Iterator[None]:
+    """A ``with`` block in which what goes wrong is a mistake of the picture of that name: SpecError."""
+    try:
+        yield
+    except FAILURES as error:
+        if isinstance(error, OURS):
+            raise
+        raise BrokenPicture(name, reason_of(error)) from error
 
 
 def shown(name: str, *results: Result, labels: Sequence[str] | None = None, **options: object) -> Html:
     """The picture of that name as HTML, for pages and notebooks."""
-    return html_of(drawn(picture(name, **options), results, labels))
+    drawing = drawn(picture(name, **options), results, labels)
+    with blamed(name):
+        return html_of(drawing)
 
 
 def added(result: Result) -> Iterator[tuple[str, str, Html]]:
     """(name, title, HTML) of every picture that packages bring and that has something to show of the result."""
-    for name in brought(GROUP):
-        found = picture(name)
+    for name, found in each(GROUP, "picture", SHIPPED, picture):
         try:
-            yield name, found.title, html_of(drawn(found, [result]))
-        except SpecError as error:
-            if "is broken" in str(error):
-                raise
+            with blamed(name):
+                part = name, str(found.title), html_of(drawn(found, [result]))
+        except BrokenPicture as error:
+            left_out(error)
+        except SpecError:
+            continue  # it has nothing to show of this result
+        else:
+            yield part

@@ -7,20 +7,21 @@ ship check their own tables as well, and a contradiction there is a `Defect` of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Table
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from ..errors import BrokenMethod, Defect, SpecError
+from ..errors import BrokenMethod, Defect, IllegalMapping, SpecError
 from ..mapping.tree import Mapping
 from ..mapspace.registry import space_for
 from ..problem import Budget, Certificate, Guarantee, Problem
+from ..reading.plugins import FAILURES, OURS, reason_of
 from ..result import Result
-from .checked import MISTAKES, certified, priced
+from .checked import certified, priced
 from .evaluator import Evaluator, Stop
 from .method import Capabilities, Method, Refusing, Watcher
-from .registry import SHIPPED, method, ships
+from .registry import SHIPPED, flaw, method, ships
 
 _STRENGTH = (Guarantee.NONE, Guarantee.BOUNDED, Guarantee.OPTIMAL)
 
@@ -36,12 +37,8 @@ def chosen(asked: Method | str, options: Table[str, object] | None = None) -> Me
         return method(asked, options)
     if options:
         raise SpecError("options are for a method that is named; give an object its options when it is made")
-    lacks = [name for name in ("name", "guarantee", "able", "search") if not hasattr(asked, name)]
-    if lacks or isinstance(asked, type):
-        what = (
-            f"it is a class; give an object: {asked.__name__}()" if isinstance(asked, type) else f"it lacks {lacks[0]}"
-        )
-        raise SpecError(f"{asked!r:.80} is no search method: {what}")
+    if (why := flaw(asked)) is not None:
+        raise SpecError(f"{asked!r:.80} is no search method: {why}")
     return asked
 
 
@@ -64,7 +61,23 @@ def refuse(asked: Method, problem: Problem, starts: bool = False) -> None:
             f"{name} searches the mapspace {known}, not {problem.mapspace.name!r}", suggestion=able.spaces[0]
         )
     if isinstance(asked, Refusing):
-        asked.refuse(problem)
+        with blamed(asked):
+            asked.refuse(problem)
+
+
+@contextmanager
+def blamed(asked: Method) -> Iterator[None]:
+    """A ``with`` block in which what goes wrong is a BrokenMethod, unless the method ships."""
+    try:
+        yield
+    except FAILURES as error:
+        if ships(asked):
+            raise
+        if isinstance(error, Defect):
+            raise BrokenMethod(asked.name, error.difference, error.mapping) from error
+        if isinstance(error, OURS) and not isinstance(error, IllegalMapping):
+            raise
+        raise BrokenMethod(asked.name, f"it ended with {reason_of(error)}") from error
 
 
 def _unable(message: str, can: Callable[[Capabilities], bool]) -> SpecError:
@@ -87,15 +100,9 @@ def ask(
     BrokenMethod for an answer that is wrong, and as the method does: Infeasible, BudgetExhausted.
     """
     refuse(asked, problem, bool(starts))
-    if ships(asked):
-        return searched(asked, problem, budget, watch, starts, cutoff)
-    try:
-        return _checked(asked, searched(asked, problem, budget, watch, starts, cutoff))
-    except Defect as defect:
-        raise BrokenMethod(asked.name, defect.difference, defect.mapping) from defect
-    except MISTAKES as error:
-        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise BrokenMethod(asked.name, f"it ended with {said}") from error
+    with blamed(asked):
+        found = searched(asked, problem, budget, watch, starts, cutoff)
+        return found if ships(asked) else _checked(asked, found)
 
 
 def searched(

@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 from ..dataclass import dataclass
-from ..errors import Ended, SpecError
+from ..errors import Defect, EinloomError, Ended, SpecError
 from ..mapping.tree import Mapping
 from ..problem import Budget, Guarantee, Problem
 from ..reading import writing
@@ -31,7 +31,7 @@ from ..result.unmapped import Unmapped
 from ..search.answer import answer
 from ..search.door import chosen, refuse
 from ..search.method import Recorder
-from ..search.registry import method, takes
+from ..search.registry import SHIPPED, method, takes
 from ..search.several import Labelled
 from ..stops import interrupts
 from .store import saved_answer
@@ -45,7 +45,7 @@ Improvement = tuple[int, float, float]
 class MethodRun:
     """One search. points: evaluated trees, legal or not; improvements: (points, CPU seconds, value) of each incumbent.
 
-    value, bound: None where nothing was found, or proven.
+    value, bound: None where nothing was found, or proven. failed: why the method gave no answer, if it is broken.
     """
 
     method: str
@@ -56,11 +56,15 @@ class MethodRun:
     bound: float | None
     optimal: bool
     improvements: tuple[Improvement, ...]
+    failed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MethodRuns:
-    """All runs on one problem. reference: the proven optimum, else the best bound, else None."""
+    """All runs on one problem. reference: the proven optimum, else the best bound, else None.
+
+    The word of a method that does not ship counts only where no other proves anything, for it is not checked.
+    """
 
     problem: Problem
     runs: tuple[MethodRun, ...]
@@ -68,14 +72,35 @@ class MethodRuns:
     @property
     def reference(self) -> float | None:
         """The optimum if a run has proven it, else the highest bound above zero that one has."""
-        proven = [run.value for run in self.runs if run.optimal and run.value is not None]
-        bounds = [run.bound for run in self.runs if run.bound]
-        return min(proven) if proven else max(bounds, default=None)
+        ours = [run for run in self.runs if run.method in SHIPPED]
+        for runs in (ours, self.runs):
+            proven = [run.value for run in runs if run.optimal and run.value is not None]
+            bounds = [run.bound for run in runs if run.bound]
+            if proven or bounds:
+                return min(proven) if proven else max(bounds)
+        return None
 
     @property
     def proven(self) -> bool:
-        """True if the reference is the optimum."""
-        return any(run.optimal for run in self.runs)
+        """True if the reference is the optimum, by a method that ships."""
+        return any(run.optimal and run.method in SHIPPED for run in self.runs)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Why methods gave no answer, each reason once."""
+        return tuple(dict.fromkeys(run.failed for run in self.runs if run.failed is not None))
+
+    @property
+    def _reference_is(self) -> str:
+        """What the gaps are measured to, in words."""
+        if self.proven:
+            return "the proven optimum"
+        if any(run.bound for run in self.runs if run.method in SHIPPED):
+            return "the best bound"
+        claimed = any(run.optimal for run in self.runs)
+        return (
+            "the claimed optimum, which is not checked" if claimed else "the best claimed bound, which is not checked"
+        )
 
     def of(self, name: str) -> tuple[MethodRun, ...]:
         """The runs of one method, by seed."""
@@ -108,6 +133,7 @@ class MethodRuns:
                     "value": run.value,
                     "bound": run.bound,
                     "gap": self.gap(run.value),
+                    "failed": run.failed,
                 }
                 for run in self.runs
             ],
@@ -128,6 +154,7 @@ class MethodRuns:
             "worst_gap": self.gap(worst),
             "points": int(median(run.points for run in runs)),
             "cpu_seconds": median(run.seconds for run in runs),
+            "failed": sum(run.failed is not None for run in runs),
         }
 
     def to_json(self) -> str:
@@ -139,12 +166,11 @@ class MethodRuns:
 
     def __str__(self) -> str:
         """The gap table."""
-        what = "the proven optimum" if self.proven else "the best bound"
-        known = "" if self.reference is None else f"; gaps to {what}, {self._said(self.reference)}"
+        known = "" if self.reference is None else f"; gaps to {self._reference_is}, {self._said(self.reference)}"
         rows = [
             [
                 record["method"],
-                f"{record['found']} of {record['runs']}",
+                "broken" if record["failed"] == record["runs"] else f"{record['found']} of {record['runs']}",
                 "-" if record["median"] is None else self._said(record["median"]),
                 _percent(record["median_gap"]),
                 _percent(record["worst_gap"]),
@@ -155,7 +181,7 @@ class MethodRuns:
         ]
         heads = ("method", "found", "median", "gap", "worst gap", "points", "CPU s")
         title = f"{self.problem.workload.name} on {self.problem.machine.name}, {self.problem.objective}{known}"
-        return columns(title, heads, rows, left={0}) + "\n"
+        return "\n".join([columns(title, heads, rows, left={0}), *self.failures]) + "\n"
 
     def _said(self, value: float) -> str:
         return objective_value(self.problem.objective, value, 5)
@@ -258,8 +284,8 @@ def compare_methods(
 
     budget: of each run; its steps do not bound methods without a seed, which prove. folder: where each run is saved,
     and found again. until: a run ends when its value is at most this, say a proven optimum. Raises SpecError for an
-    unknown method or one that cannot answer the problem. After a stop, or Ctrl-C in the main thread, the runs
-    that ended come back, if any did.
+    unknown method or one that cannot answer the problem. A method that turns out to be broken is told in its runs, and
+    the others go on. After a stop, or Ctrl-C in the main thread, the runs that ended come back, if any did.
     """
     budget = budget or Budget()
     todo: list[tuple[str, int | None]] = []
@@ -297,8 +323,13 @@ def _searched(
     problem: Problem, name: str, seed: int | None, budget: Budget, path: Path | None, curve: _Curve
 ) -> MethodRun | None:
     """One run, saved; None if it was stopped before its end."""
-    asked = method(name, {} if seed is None else {"seed": seed})
-    found = answer((Labelled("", problem),), asked, budget, curve)
+    try:
+        asked = method(name, {} if seed is None else {"seed": seed})
+        found = answer((Labelled("", problem),), asked, budget, curve)
+    except Defect:
+        raise
+    except EinloomError as error:
+        return MethodRun(name, seed, curve.points, curve.cpu, None, None, False, (), str(error))
     if found.ended is Ended.STOPPED and not curve.arrived:
         return None
     if path is not None:

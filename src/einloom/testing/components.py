@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import SpecError
-from ..machine.components import COMPONENT, MachineComponent, numbers_of, use
+from ..machine.components import COMPONENT, GROUP, MachineComponent, flaws_of, numbers_of, use
 from ..machine.files import LEVELS, machine_from_data
 from ..machine.levels import Machine
 from ..machine.write import machine_data
 from ..reading.keys import Record
+from ..reading.plugins import FAILURES, entry_faults, reason_of
 
 Values = Mapping[str, Any]
 NAME = "Part"
@@ -26,17 +27,20 @@ def component_faults(make: Callable[[], MachineComponent], level: Values, own: V
     level: keys of the level that it is tried in, as a machine file writes them, such as ``{"size": "4 KiB"}``; own: its
     attributes, such as ``{"banks": 2}``. The session knows the component by its name afterwards.
     """
-    part = make()
-    record = _RECORDS.get(part.level)
-    if record is None:
-        return (f"its level is {part.level!r}; there are {', '.join(_RECORDS)}",)
+    try:
+        part = make()
+        if flaws := tuple(flaws_of(part)):
+            return flaws
+    except FAILURES as error:
+        return (f"it cannot be made: {reason_of(error)}",)
+    record = _RECORDS[part.level]
     use(part)
     try:
         first, second = (machine_from_data(_data(part, level, own)) for _ in range(2))
         plain = machine_from_data(_data(part, level, None))
     except SpecError as error:
         return (*_declared(part, record), f"a machine file that names it cannot be read: {error}")
-    faults = _declared(part, record)
+    faults = [*_declared(part, record), *entry_faults(GROUP, part, part.name, ())]
     if first != second:
         faults.append("two readings of one file give two machines")
     if machine_from_data(machine_data(first)) != first:
@@ -48,8 +52,7 @@ def component_faults(make: Callable[[], MachineComponent], level: Values, own: V
 
 def _declared(part: MachineComponent, record: Record) -> list[str]:
     names = [key.name for key in part.keys]
-    faults = [] if part.source.strip() else ["it names no source of its formulas"]
-    faults += [f"two attributes are called {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1]
+    faults = [f"two attributes are called {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1]
     return faults + [f"attribute {name!r} is a key of {record.title}, too" for name in names if name in record.names]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 from ..cost.evaluate import legality
-from ..errors import EinloomError, SpecError
+from ..errors import SpecError
 from ..interop.bundle import Bundle
 from ..interop.registry import OWN, Importer
 from ..machine.files import parse_machine
@@ -21,7 +21,7 @@ from ..machine.write import machine_text
 from ..mapping.normal import normal_form
 from ..mapping.text import parse_mapping, print_mapping
 from ..reading import writing
-from ..reading.plugins import MISTAKES
+from ..reading.plugins import FAILURES
 from ..workload.files import parse_workload, workload_text
 
 DAMAGED = 40
@@ -43,7 +43,7 @@ def importer_faults(
         reader = make()
         bundle = reader.read(files, given)
         again = make().read(files, given)
-    except (EinloomError, *MISTAKES) as error:
+    except FAILURES as error:
         return (f"it raises {type(error).__name__} on its own files: {error}",)
     if not isinstance(bundle, Bundle):
         return (f"it returns {type(bundle).__name__}, not a Bundle",)  # type: ignore[unreachable]
@@ -110,7 +110,7 @@ def _damaged(
                 make().read(paths, parameters)
             except SpecError:
                 continue
-            except (EinloomError, *MISTAKES) as error:
+            except FAILURES as error:
                 yield f"a damaged {victim} makes it raise {type(error).__name__}: {error}"
 
 
@@ -142,7 +142,7 @@ def _refused(make: Callable[[], Importer], parameters: Table[str, str]) -> Itera
                 make().read(files, parameters)
             except SpecError:
                 continue
-            except (EinloomError, *MISTAKES, OSError) as error:
+            except FAILURES as error:
                 yield f"given {what}, it raises {type(error).__name__}: {error}"
             else:
                 yield f"given {what}, it refuses nothing"

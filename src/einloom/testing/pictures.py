@@ -10,11 +10,12 @@ from xml.etree import ElementTree
 
 from ..errors import MissingExtra, SpecError
 from ..problem import Budget
+from ..reading.plugins import FAILURES, entry_faults, reason_of
 from ..report.compare import labels_of
 from ..report.draw.drawing import Drawing
 from ..report.draw.svg import html_of
 from ..report.figures.drawings import figure_of
-from ..report.pictures import Picture, drawn
+from ..report.pictures import GROUP, SHIPPED, Picture, drawn
 from ..result import Result
 from ..search.door import searched
 from ..search.method import Recorder
@@ -34,8 +35,15 @@ def tiny_results() -> tuple[tuple[str, Result], ...]:
 
 def picture_faults(make: Callable[[], Picture]) -> tuple[str, ...]:
     """What is wrong with a picture; empty if nothing is. A fault is told once, of the first result that shows it."""
-    asked = make()
-    faults = [] if asked.name.replace("-", "").isalnum() else [f"its name {asked.name!r} is not letters and dashes"]
+    try:
+        asked = make()
+        lacks = [fact for fact in ("name", "title", "several", "data", "draw") if not hasattr(asked, fact)]
+    except FAILURES as error:
+        return (f"it cannot be made: {reason_of(error)}",)
+    if lacks:
+        return (f"it lacks {', '.join(lacks)}",)
+    faults = list(entry_faults(GROUP, asked, asked.name, SHIPPED))
+    faults += [] if asked.name.replace("-", "").isalnum() else [f"its name {asked.name!r} is not letters and dashes"]
     faults += [] if asked.title.strip() else ["it has no title"]
     trials = [(name, [result]) for name, result in tiny_results()]
     if asked.several:

@@ -13,6 +13,7 @@ from ..machine.levels import Machine
 from ..mapping.tree import Mapping
 from ..mapspace.space import Mapspace, Space
 from ..problem import Problem
+from ..reading.plugins import FAILURES, reason_of
 from ..workload.einsum import Workload
 from .tiny import tiny_problem
 
@@ -32,20 +33,35 @@ def space_faults(make: Make, mapspace: Mapspace | None = None, names: Sequence[s
     told: dict[str, str] = {}
     for name in names:
         problem = tiny_problem(name)
-        space, again = (make(problem.workload, problem.machine, asked) for _ in range(2))
-        for fault in (*_listed(space), *_drawn(space, again, problem)):
+        for fault in _told(make, problem, asked):
             told.setdefault(fault, f"{name}: {fault}")
     return tuple(told.values())
 
 
+def _told(make: Make, problem: Problem, asked: Mapspace) -> Iterator[str]:
+    """Every fault that one problem shows, and what the space raises instead of an answer."""
+    try:
+        space, again = (make(problem.workload, problem.machine, asked) for _ in range(2))
+        yield from _listed(space)
+        yield from _drawn(space, again, problem)
+    except FAILURES as error:
+        yield f"it raises {reason_of(error)}"
+
+
 def _drawn(space: Space, again: Space, problem: Problem) -> Iterator[str]:
-    known = any(space.contains(tree) for tree in islice(space.trees(), LISTED))
+    listed = list(islice(space.trees(), LISTED))
+    known = any(space.contains(tree) for tree in listed)
     for seed in range(DRAWS if known else 1):  # where nothing is legal a draw tries for long: one is enough
         tree = space.sample(Random(seed))
         if tree is None:
             if known:
                 yield "it draws nothing, and some of its trees are legal"
             return
+        if not isinstance(tree, Mapping):
+            yield f"it draws {type(tree).__name__}, not a Mapping"  # type: ignore[unreachable]
+            return
+        if not listed:
+            yield "it draws a tree, and lists none"
         if tree != again.sample(Random(seed)):
             yield "one seed draws two trees"
         yield from _inside(space, problem, tree, "draws a tree that is")

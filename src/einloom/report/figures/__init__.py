@@ -20,7 +20,7 @@ from ..data.bars import Key
 from ..draw.cascade import Cascade
 from ..draw.scene import Scene
 from ..draw.ski_slope import ski_slope as slope
-from ..pictures import drawn, pictures
+from ..pictures import blamed, drawn, pictures
 from ..pictures import picture as named
 from .canvas import FORMATS, save
 from .drawings import figure_of
@@ -58,7 +58,9 @@ def picture(name: str, *results: Result, labels: Sequence[str] | None = None, **
 
     Raises SpecError if there is nothing to draw, and for an option that the picture does not have.
     """
-    return figure_of(drawn(named(name, **options), results, labels))
+    drawing = drawn(named(name, **options), results, labels)
+    with blamed(name):
+        return figure_of(drawing)
 
 
 def energy_bars(

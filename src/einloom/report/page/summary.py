@@ -11,7 +11,7 @@ from ..data.views import latency_rows
 from ..draw.markup import Html, el, link, table_of
 from ..draw.origins import why
 from ..draw.scene import Scene, energy, size, time
-from ..text.results import certificate_lines, objective_value
+from ..text.results import certificate_lines, claimed, objective_value
 
 MAX_CHIPS, MAX_ROWS = 60, 30
 
@@ -26,6 +26,8 @@ def header(result: Result, tag: str = "h1") -> Html:
             Guarantee.BOUNDED: (f"within {certificate.gap:.2%} of the bound", "bounded"),
             Guarantee.NONE: ("no guarantee", "none"),
         }[certificate.guarantee]
+        if whose := claimed(result):
+            words, classes = f"{whose}{words.removeprefix('✓ ')}", "none"
         if certificate.integer_gap is not None:
             words += f", within {certificate.integer_gap:.2%} of {any_tiles(result.workload)}"
     title = el(tag, result.workload.name, el("span", " on "), result.machine.name)

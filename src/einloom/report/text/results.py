@@ -11,7 +11,7 @@ from textwrap import indent, wrap
 
 from ...mapping.extents import Address, addresses, edge_tiles
 from ...mapping.tree import Loop, Nest, Node, Split, Store, einsums_below, lines
-from ...problem import Alternative, Certificate, Guarantee, Objective
+from ...problem import METHODS, Alternative, Certificate, Guarantee, Objective
 from ...problem.any_tiles import any_tiles
 from ...problem.few_divisors import few_divisors
 from ...reading.units import format as with_unit
@@ -147,7 +147,7 @@ def certificate_lines(result: Result) -> list[tuple[str, str]]:
     how = f"method '{result.method}', {result.seconds:.3g} s" + (f"; {counts}" if counts else "")
     note, space = few_divisors(result.problem, result.value), result.mapspace
     return [
-        ("proof", proof(result.objective, certificate)),
+        ("proof", f"{claimed(result)}{proof(result.objective, certificate)}"),
         *([] if certificate.integer is None else [("any tiles", within_any_tiles(result))]),
         *([("ended", f"{result.ended.words}; this is the best so far")] if result.ended else []),
         *([("choices", choices(result.objective, certificate))] if certificate.alternatives else []),
@@ -155,6 +155,14 @@ def certificate_lines(result: Result) -> list[tuple[str, str]]:
         *(("note", one) for one in (note, kept_off(result), nothing_read(result), read_for_each(result)) if one),
         ("found by", how),
     ]
+
+
+def claimed(result: Result) -> str:
+    """Whose word the proof is, where the method does not ship and nothing of einloom has checked it; else empty."""
+    certificate = result.certificate
+    if certificate is None or certificate.guarantee is Guarantee.NONE or result.method in METHODS:
+        return ""
+    return f"claimed by method {result.method!r:.80}, not checked: "
 
 
 def choices(objective: Objective, certificate: Certificate) -> str:
