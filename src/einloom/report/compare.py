@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from os import PathLike
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -152,7 +151,7 @@ def compare(
     found: list[tuple[str | None, Result]] = []
     missing = []
     for name, one in named:
-        if not isinstance(one, Result | str | PathLike):
+        if not isinstance(one, Result | str | Path):
             which = "" if name is None else f" for {name}"
             raise SpecError(f"what is compared are results and paths of result files, not {one!r:.80}{which}")
         answer = one if isinstance(one, Result) else read_answer(one)

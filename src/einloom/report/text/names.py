@@ -55,7 +55,7 @@ def _differing(group: Sequence[str], name: str, room: int, dots: str) -> str:
     """The name from where it begins to differ from the others of its group."""
     if len(name) <= room:
         return name
-    start = min(len(commonprefix(list(group))), len(name) - 1)
+    start = min(len(commonprefix(list(group))), len(name) - 1)  # noqa: RUF071 - letters of names, no paths
     rest = name[start:]
     return dots + _end(rest, max(2, room - len(dots)), dots)
 
