@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ..draw.drawing import Plot
+from ..draw.drawing import Plot, Ruler
+from ..draw.plot import marked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +65,7 @@ def _apart(axes: Axes, plot: Plot) -> bool:
     if not _touching(axis):
         return False
     if plot.across.ticks is None or axis.get_tick_params().get("labelrotation"):
-        return _thin(axis)
+        return _thin(axis, plot.across)
     axis.set_tick_params(rotation=60)
     return True
 
@@ -79,12 +80,16 @@ def _touching(axis: Axis) -> bool:
     return any(after.x0 - box.x1 < air for box, after in pairwise(boxes))
 
 
-def _thin(axis: Axis) -> bool:
-    """Leave out every second name."""
-    places, names = list(axis.get_ticklocs()), [label.get_text() for label in axis.get_ticklabels()]
-    if len(places) < 3:
+def _thin(axis: Axis, ruler: Ruler) -> bool:
+    """Fewer round numbers, or every second of the names; false where there are too few already."""
+    found = [
+        (float(at), label.get_text()) for at, label in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
+    ]
+    if len(found) < 3:
         return False
-    axis.set_ticks(places[::2], names[::2], parse_math=False)
+    fewer = [] if ruler.ticks is not None else [marked(ruler, wanted) for wanted in range(len(found) - 1, 1, -1)]
+    kept = next((ticks for ticks in fewer if 2 <= len(ticks) < len(found)), found[::2])
+    axis.set_ticks([at for at, _ in kept], [name for _, name in kept], parse_math=False)
     return True
 
 
