@@ -12,6 +12,7 @@ from ..errors import Ended, SpecError, unknown
 from ..problem import Objective
 from ..questions import problems_or_traffic
 from ..reading.plugins import tell_unused
+from ..report.text.names import file_labels
 from ..report.text.results import bits, objective_value
 from ..report.text.table import columns
 from ..result import Result
@@ -54,7 +55,7 @@ def figure_verb(kind: str, files: tuple[str, ...], output: str, **options: Any) 
     if kind == SKI_SLOPE:
         drawn = ski_slope(*(read_sweep(file) for file in files))
     else:
-        labels = [Path(file).stem for file in files]
+        labels = file_labels(files)
         drawn = picture(kind, *(Result.read(file) for file in files), labels=labels, **given)
     save(drawn, output)
     click.echo(f"wrote {output}")

@@ -24,6 +24,7 @@ from ..result.unmapped import Unmapped, read_answer
 from ..workload.einsum import Workload
 from ..workload.files import workload_data
 from .data.fusion import fused
+from .text.names import numbered
 from .text.results import bits, joules, objective_value, seconds
 from .text.table import WIDTH, columns, csv_text
 
@@ -143,13 +144,16 @@ def compare(
     """Results (or result files) side by side, or a single one; a mapping's keys are their labels.
 
     Files that say that nothing was found are named among the warnings and left out. Raises SpecError if nothing is left
-    or a file cannot be read.
+    or a file cannot be read, and for what is neither a result nor a path.
     """
-    results = [results] if isinstance(results, Result | str | Path) else results
+    results = [results] if isinstance(results, Result | str | Path) or not isinstance(results, Iterable) else results
     named = results.items() if isinstance(results, Mapping) else ((None, one) for one in results)
     found: list[tuple[str | None, Result]] = []
     missing = []
     for name, one in named:
+        if not isinstance(one, Result | str | Path):
+            which = "" if name is None else f" for {name}"
+            raise SpecError(f"what is compared are results and paths of result files, not {one!r:.80}{which}")
         answer = one if isinstance(one, Result) else read_answer(one)
         label = name if name is not None else None if isinstance(one, Result) else Path(one).stem
         if isinstance(answer, Unmapped):
@@ -164,12 +168,15 @@ def compare(
 
 
 def labels_of(results: Sequence[Result], given: Sequence[str] | None = None) -> list[str]:
-    """A name for each result: the given ones, else what tells it from the others. SpecError if their numbers differ."""
+    """A name for each result: the given ones, else what tells it from the others; numbered where two are the same.
+
+    Raises SpecError if there are not as many as results.
+    """
     if given is None:
         return _labels([(None, result) for result in results])
     if len(given) != len(results):
         raise SpecError(f"{len(given)} labels for {len(results)} results")
-    return list(given)
+    return numbered(given)
 
 
 def _labels(found: list[tuple[str | None, Result]]) -> list[str]:
@@ -186,12 +193,7 @@ def _labels(found: list[tuple[str | None, Result]]) -> list[str]:
         known = {tuple(one(result) for one in telling) for _, result in found}
         if len({tuple(one(result) for one in (*telling, aspect)) for _, result in found}) > len(known):
             telling.append(aspect)
-    labels: list[str] = []
-    for name, result in found:
-        label = name or ", ".join(aspect(result) for aspect in telling) or result.method
-        again = sum(other == label or other.startswith(f"{label} #") for other in labels)
-        labels.append(f"{label} #{again + 1}" if again else label)
-    return labels
+    return numbered([name or ", ".join(one(result) for one in telling) or result.method for name, result in found])
 
 
 def _computed(workload: Workload) -> dict[str, object]:

@@ -6,6 +6,7 @@ result file, beside or below the index. `sweep` writes these, figures read them.
 
 from __future__ import annotations
 
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -33,11 +34,12 @@ class CapacityPoint:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Answers for rising capacities of `memory`; `title` says what all of them share."""
+    """Answers for rising capacities of `memory`; `title` says what all of them share. file: the index that was read."""
 
     memory: str
     title: str
     points: tuple[CapacityPoint, ...]
+    file: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def records(self) -> tuple[dict[str, object], ...]:
@@ -117,4 +119,4 @@ def read_sweep(path: str | Path) -> Sweep:
         path = inside[0]
     memory, title, files = read_index(path)
     points = tuple(CapacityPoint(capacity, read_answer(Path(path).parent / name)) for capacity, name in files)
-    return Sweep(memory, title, points)
+    return Sweep(memory, title, points, str(path))

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from ...cost.breakdown import Action, ActionName
 from ...dataclass import dataclass
-from ...errors import unknown
+from ...errors import SpecError, unknown
 from ...machine.levels import Toll
 from ...result import Result
 
@@ -29,12 +29,14 @@ class Row:
 def rows_of(results: Sequence[Result], labels: Sequence[str], what: Quantity, rows: Key, parts: Key) -> tuple[Row, ...]:
     """A row for each Einsum (level, tensor, action) of the one result, or a row for each of several results.
 
-    Raises SpecError for an unknown key.
+    Raises SpecError for an unknown key, and where two of several results have the same label.
     """
     for key in (rows, parts):
         if key not in KEYS:
             raise unknown("way to group bars", key, KEYS)
     several = len(results) > 1
+    if several and len(set(labels)) < len(labels):
+        raise SpecError(f"two results have the same label: {', '.join(labels)}")
     table: dict[str, dict[str, float]] = {}
     for label, result in zip(labels, results, strict=True):
         for row, part, value in _values(result, what, rows, parts):

@@ -7,7 +7,7 @@ action.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from ...dataclass import dataclass
 from ...errors import SpecError
@@ -16,11 +16,12 @@ from ..data.bars import Key, Quantity, Row, busy_seconds, rows_of, sums
 from .drawing import Bar, Line, Mark, Plot, Ruler
 from .markup import Html, el, link, table_of
 from .origins import anchor, energy_sources, why
-from .scene import energy, size, time
+from .scene import energy, in_one_unit, size, time
 from .subject import Subject
 
 ACTIONS = ("read", "write", "compute", "leak", "down", "up")
 MOVES = ("read", "write", "down", "up")
+AXES: dict[Quantity, Literal["energy", "time", "size"]] = {"energy": "energy", "latency": "time", "traffic": "size"}
 UNITS: dict[Quantity, Callable[[float, int], str]] = {
     "energy": energy,
     "latency": time,
@@ -62,7 +63,7 @@ class Stacked:
                 sum_ += value
             marks.append(Mark((sum_, top - 0.5), "words", text=shown(sum_, 3)))
         bars.sort(key=lambda bar: bar.fill)
-        return _bars(data, self.title, max(bar.right for bar in bars), shown, THICK, bars, (), marks)
+        return _bars(data, self.title, max(bar.right for bar in bars), self.what, THICK, bars, (), marks)
 
 
 @dataclass(frozen=True)
@@ -112,21 +113,23 @@ class BusyTime:
         bars.sort(key=lambda bar: bar.fill)
         largest = max([bar.right for bar in bars] + [row.limit or 0.0 for row in data])
         high = max(THICK, THIN * len(used) + 6)
-        return _bars(data, self.title, largest, time, high, bars, lines, marks)
+        return _bars(data, self.title, largest, "latency", high, bars, lines, marks)
 
 
 def _bars(
     data: Sequence[Row],
     title: str,
     largest: float,
-    shown: Callable[[float, int], str],
+    what: Quantity,
     high: float,
     bars: Sequence[Bar],
     lines: Sequence[Line],
     marks: Sequence[Mark],
 ) -> Plot:
     """A plot with a row for each name, the first on top."""
-    across = Ruler(title.lower(), 0.0, 1.16 * largest or 1.0, lambda value, digits: shown(value, 3) if value else "0")
+    unit, shown = in_one_unit(AXES[what], largest)
+    letters = max((len(mark.text or "") for mark in marks), default=0)
+    across = Ruler(title.lower(), 0.0, (1.0 + max(0.16, 0.018 * letters)) * largest or 1.0, shown, unit=unit)
     places = tuple((len(data) - i - 0.5, row.name) for i, row in enumerate(data))
     up = Ruler("", 0.0, float(len(data)), shown, ticks=places)
     label = f"{title} of {len(data)} rows: {', '.join(row.name for row in data[:12])}"

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from ...dataclass import dataclass
 from ...errors import SpecError
 from ...result import Result
-from .drawing import LETTER, Box, Canvas, Ink, Shape, Spot, Stroke, Words, cut
+from ..text.names import shortened
+from .drawing import LETTER, Box, Canvas, Ink, Shape, Spot, Stroke, Words, letters
 from .layers import layout
 from .markup import Html, el, join
 from .scene import MEMORIES, Scene
@@ -100,7 +101,8 @@ class Cascade:
         fused = [group for group in groups(data) if shown & set(group.einsums)] if isinstance(data, Subject) else []
         hulls = [shape for group in fused for shape in _hull(group, points, lines)]
         drawn = [_edge(data, edge, line) for edge, line in lines.items()]
-        boxes = [shape for name in nodes for shape in _node(data, name, *points[name])]
+        short = _short(nodes)
+        boxes = [shape for name in nodes for shape in _node(data, name, short[name], *points[name])]
         label = f"Graph of {len(shown)} Einsums and their tensors"
         return Canvas(label, width, height, (*hulls, *drawn, *boxes))
 
@@ -159,7 +161,17 @@ def _edge(scene: Scene, edge: tuple[str, str], line: tuple[Spot, ...]) -> Stroke
     return Stroke(line, "grey", 1.3, edge[1].startswith("e:"), curved=True, touches=(scene.number[tensor],))
 
 
-def _node(scene: Scene, name: str, x: float, y: float) -> Iterator[Shape]:
+def _short(nodes: Sequence[str]) -> dict[str, str]:
+    """What each node is called; different ones are called differently, as far as its box has room."""
+    found = dict[str, str]()
+    for kind, room in (("e", BOX - 6), ("t", BOX - 21)):
+        names = [name for name in nodes if name[0] == kind]
+        texts = shortened([name[2:] for name in names], letters(room, SMALL))
+        found |= dict(zip(names, texts, strict=True))
+    return found
+
+
+def _node(scene: Scene, name: str, short: str, x: float, y: float) -> Iterator[Shape]:
     kind, plain = name[0], name[2:]
     left, top = x - BOX / 2, y - HIGH / 2
     workload = scene.workload
@@ -168,8 +180,8 @@ def _node(scene: Scene, name: str, x: float, y: float) -> Iterator[Shape]:
         touches = tuple(scene.number[tensor] for tensor in einsum.tensors)
         tip = f"{plain}: {einsum.output} from {', '.join(map(str, einsum.inputs))}"
         yield Box(left, top, BOX, HIGH, "dark", tip, round=3, touches=touches)
-        size = _fit(plain, BOX - 6)
-        yield Words(x, y, cut(plain, BOX - 6, size), size, "middle", "paper", True, touches)
+        size = _fit(short, BOX - 6)
+        yield Words(x, y, short, size, "middle", "paper", True, touches)
         return
     shape = "×".join(str(extent) for extent in workload.tensor(plain).shape)
     tip = f"{plain}: {shape} of {workload.tensor(plain).bits} bits"
@@ -178,8 +190,8 @@ def _node(scene: Scene, name: str, x: float, y: float) -> Iterator[Shape]:
     outside = bool(scene.backing) and scene.backing.get(plain) == scene.outermost
     yield Box(left, top, BOX, HIGH, "paper", tip, "soft", HIGH / 2, outside, touched)
     yield Box(left + 6, y - 5, 9, 10, scene.number[plain], tip, touches=touched)
-    size = _fit(plain, BOX - 21)
-    yield Words(left + 18, y, cut(plain, BOX - 21, size), size, touches=touched)
+    size = _fit(short, BOX - 21)
+    yield Words(left + 18, y, short, size, touches=touched)
 
 
 def _fit(text: str, room: float) -> float:

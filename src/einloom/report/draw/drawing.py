@@ -1,9 +1,9 @@
 """Pictures as data: a `Plot` with two axes, or a `Canvas` of shapes; `svg` and `figures` draw the same one.
 
 A *role* says what a line or a mark means, and so how it looks: ``best``, ``bound``, ``front``, ``roof``, ``second``,
-``limit``, ``fused``, ``unfused``, ``achieved``, ``trade``, ``nothing``, with ``whole`` or ``on`` behind it where it
-stands out; ``words`` is a mark of which only the text is seen. A *number* picks one of forty looks that colour-blind
-people can tell apart.
+``limit``, ``edge``, ``fused``, ``unfused``, ``achieved``, ``trade``, ``nothing``, ``unfinished``, with ``whole`` or
+``on`` behind it where it stands out; ``words`` is a mark of which only the text is seen. A *number* picks one of forty
+looks that colour-blind people can tell apart.
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Ruler:
-    """One axis: its name, its ends, and how a value is printed with so many digits, or the places that have a name."""
+    """One axis: its name, its ends, and how a value is printed with so many digits, or the places that have a name.
+
+    unit: values along an even axis are round multiples of it.
+    """
 
     name: str
     low: float
@@ -74,6 +77,7 @@ class Ruler:
     shown: Callable[[float, int], str]
     log: bool = False
     ticks: tuple[tuple[float, str], ...] | None = None
+    unit: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +169,19 @@ class Canvas:
 Drawing = Plot | Plots | Canvas
 
 
+def letters(room: float, size: float) -> int:
+    """How many letters of a size have room in so many points; at least one."""
+    return max(1, int(room / (LETTER * size)))
+
+
 def cut(text: str, room: float, size: float) -> str:
     """The text, or its beginning where it is wider than `room` points.
 
     >>> cut("softmax", 30.0, 10.0)
     'soft…'
     """
-    letters = max(1, int(room / (LETTER * size)))
-    return text if len(text) <= letters else text[: letters - 1] + "…"
+    most = letters(room, size)
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def bent(points: Sequence[Spot]) -> Iterator[tuple[Spot, Spot, Spot]]:

@@ -11,8 +11,10 @@ from functools import cached_property
 from ...dataclass import dataclass
 from ...errors import SpecError
 from ...mapping.tree import Compute, Loop, Mapping, Nest, Split, Store, einsums_below
+from ...once import once_each
 from ...result import Result
-from .drawing import Box, Canvas, Ink, Shape, Words, cut
+from ..text.names import shortened
+from .drawing import LETTER, Box, Canvas, Ink, Shape, Words, cut, letters
 from .markup import Html, el
 from .scene import MEMORIES, energy, size, time
 from .subject import Subject
@@ -20,6 +22,8 @@ from .subject import Subject
 NARROW, WIDE, PAGE = 98.0, 240.0, 1190.0
 ROW, SECOND, LABEL, LEAF, MARGIN = 18.0, 13.0, 14.0, 64.0, 1.0
 MAX_NAMES, MAX_USERS = 3, 12
+BIG, FEW = 11.5, 2
+"""Size of the letters on a loop, and how many letters of its name are always left."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class LoopTree:
         window = range(self.first, min(self.first + self.count, len(mapping.einsums)))
         if not window:
             raise SpecError(f"there is no Einsum number {self.first + 1}")
-        tree = _Tree(subject, window)
+        tree = _Tree(mapping, subject, window)
         top = max(shape.y for shape in tree.nest(mapping.nest, 0, 0, MARGIN, MARGIN) if isinstance(shape, Box))
         shapes = tuple(tree.nest(mapping.nest, 0, 0, MARGIN, top + LEAF))
         label = f"The mapping of {len(window)} Einsums, a column each in program order"
@@ -49,12 +53,35 @@ class LoopTree:
 
 @dataclass(frozen=True)
 class _Tree:
+    mapping: Mapping
     subject: Subject | None
     window: range
 
     @cached_property
     def column(self) -> float:
-        return min(max(NARROW, PAGE / len(self.window)), WIDE)
+        """The width of a column: as the page has room for, and wide enough for every number of a loop."""
+        needed = max(self.needed(self.mapping.nest, 0), default=0.0)
+        return max(min(max(NARROW, PAGE / len(self.window)), WIDE), needed)
+
+    def needed(self, nest: Nest, first: int) -> Iterator[float]:
+        """How wide a column must be for the numbers of each loop, with some letters of its name."""
+        leaves, shared = self.shown(first, nest), len(einsums_below(nest)) > 1
+        for node in nest if leaves else ():
+            if isinstance(node, Loop):
+                signs = _signs(node, "…", not shared)
+                yield (LETTER * BIG * (len(signs) + FEW) + 8) / len(leaves)
+            elif isinstance(node, Split):
+                for branch in node.branches:
+                    yield from self.needed(branch, first)
+                    first += len(einsums_below(branch))
+
+    @once_each
+    def short(self, room: int) -> dict[str, str]:
+        """What each Einsum and tensor is called in so many letters; different names stay different."""
+        tensors = tuple(self.subject.number) if self.subject else _stored(self.mapping.nest)
+        names = {"e": self.mapping.einsums, "t": tensors}
+        pairs = ((k, zip(v, shortened(v, room), strict=True)) for k, v in names.items())
+        return {kind + name: text for kind, texts in pairs for name, text in texts}
 
     @cached_property
     def memories(self) -> dict[str, int]:
@@ -131,7 +158,8 @@ class _Tree:
         height = LABEL + ROW * (1 + max(row for *_, row in lanes))
         yield self.band(leaves, top, height, MEMORIES[min(place, len(MEMORIES) - 1)])
         slots = f", {node.slots} slots" if node.slots else ""
-        name = cut(f"{node.memory}{slots}", self.column * len(leaves) - 10, 10.5)
+        room = self.column * len(leaves) - 10
+        name = cut(node.memory, room - LETTER * 10.5 * len(slots), 10.5) + slots
         yield Words(self.x(leaves.start) + 6, top + LABEL / 2 + 1, name, 10.5, ink="slate", bold=True)
         for tensor, alive, tip, row in lanes:
             x, y, width = self.x(alive.start) + 3, top + LABEL + ROW * row + 1, self.column * len(alive) - 6
@@ -139,7 +167,9 @@ class _Tree:
             yield Box(x, y, width, ROW - 3, "paper", tip, "soft", 3, touches=number)
             if number:
                 yield Box(x + 3, y + 3, 9, ROW - 9, number[0], tip, touches=number)
-            yield Words(x + 16, y + ROW / 2 - 1.5, cut(tensor, width - 18, 11), 11, touches=number)
+            yield Words(
+                x + 16, y + ROW / 2 - 1.5, self.short(letters(width - 18, 11))["t" + tensor], 11, touches=number
+            )
 
     def loop(
         self, node: Loop, leaves: range, top: float, high: float, shared: bool, last: int | None
@@ -156,18 +186,20 @@ class _Tree:
         fill: Ink = "warm" if shared else "violet" if node.axis else "paper"
         yield self.band(leaves, top, high, fill, tip)
         x, room = self.x(leaves.start), self.column * len(leaves) - 8
-        text = f"{'par' if node.axis else 'for'} {short} × {node.trips}{tile}{axis if shared else ''}"
+        most = letters(room, BIG) - len(_signs(node, "", not shared))
+        text = _signs(node, short if len(short) <= most else short[: max(1, most - 1)] + "…", not shared)
         at = (x + self.x(leaves.stop)) / 2 if shared else x + 6
-        yield Words(at, top + ROW / 2, cut(text, room, 11.5), 11.5, "middle" if shared else "start")
+        yield Words(at, top + ROW / 2, text, BIG, "middle" if shared else "start")
         if high > ROW:
             yield Words(x + 6, top + ROW + 4, cut(axis.strip(), room, 10.5), 10.5, ink="soft")
 
     def split(self, node: Split, first: int, leaves: range, count: int, top: float) -> Iterator[Shape]:
         where = f" {node.where}" if node.where == "shared" else f" @ {node.where}" if node.where else ""
         part = f"; Einsums {leaves.start + 1} to {leaves.stop} of {first + count}" if len(leaves) < count else ""
-        yield self.band(leaves, top, LABEL, "slate")
         x, words = (self.x(leaves.start) + self.x(leaves.stop)) / 2, f"split {node.kind}{where}{part}"
+        yield self.band(leaves, top, LABEL, "slate", words)
         room = self.column * len(leaves) - 8
+        words = words if len(words) <= letters(room, 10.5) else f"split {node.kind}{where}"
         yield Words(x, top + LABEL / 2, cut(words, room, 10.5), 10.5, "middle", "paper")
 
     def leaf(self, node: Compute, leaves: range, top: float, height: float) -> Iterator[Shape]:
@@ -180,10 +212,25 @@ class _Tree:
             how = einsum.kind if einsum.function is None else einsum.function
             tip = f"{einsum.output} = {how}({', '.join(map(str, einsum.inputs))}); {', '.join(costs)}"
         x, room = self.x(leaves.start), self.column - 10
+        name = self.short(letters(room, 12.5))["e" + node.einsum]
         yield Box(x, top, self.column, height, "dark", tip, "line", touches=touches)
-        yield Words(x + 6, top + 11, cut(node.einsum, room, 12.5), 12, "start", "paper", True, touches)
+        yield Words(x + 6, top + 11, name, 12, "start", "paper", True, touches)
         for i, words in enumerate([f"@ {node.unit}" if node.unit else "copy", *costs]):
             yield Words(x + 6, top + 26 + 14 * i, cut(words, room, 11), 11, "start", "pale", touches=touches)
+
+
+def _signs(node: Loop, name: str, lone: bool) -> str:
+    """What stands on a loop; one of a single Einsum names its axis in a line of its own."""
+    tile = f" tile {node.tile}" if node.tile is not None else ""
+    axis = f" @ {node.axis}" if node.axis and not lone else ""
+    return f"{'par' if node.axis else 'for'} {name} × {node.trips}{tile}{axis}"
+
+
+def _stored(nest: Nest) -> tuple[str, ...]:
+    """Every tensor that a tree stores."""
+    found = [tensor for node in nest if isinstance(node, Store) for tensor in node.tensors]
+    found += [t for node in nest if isinstance(node, Split) for branch in node.branches for t in _stored(branch)]
+    return tuple(dict.fromkeys(found))
 
 
 def key() -> Html:

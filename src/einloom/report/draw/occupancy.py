@@ -123,6 +123,9 @@ def _plot(data: Filling) -> Plot:
     notes = ["; unlimited"] if capacity is None else [] if near else ["; the capacity lies above the picture"]
     if seen < highest:
         notes.append("; branches that run at the same time add up, each column shows one of them")
+    few = len(leaves) <= MANY
+    if not few:
+        notes.append(f"; of more than {MANY} Einsums, so tensors have no legend and share colours")
     title = f"{data.memory.name}: peak {size(highest)}{share}{each}{''.join(notes)}"
     ticks = [(0.0, "0")]
     lines = []
@@ -131,7 +134,6 @@ def _plot(data: Filling) -> Plot:
         ticks.append((float(capacity), size(capacity)))
     if not lines or (float(capacity or 0) - highest) / top > 0.09:
         ticks.append((float(highest), size(highest)))
-    few = len(leaves) <= MANY
     names = tuple((i + 0.5, name) for i, name in enumerate(leaves)) if few else ()
     across = Ruler("" if few else f"Einsums 1 to {len(leaves)}", 0.0, float(len(leaves)), _bits, ticks=names)
     up = Ruler("", 0.0, top, _bits, ticks=tuple(ticks))

@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from ...dataclass import dataclass
 from ...errors import SpecError
 from ...result import Result
+from ..text.names import shortened
 from .drawing import Line, Mark, Plot, Ruler, Spot
 from .markup import Html, el, table_of
-from .scene import energy, time
+from .scene import energy, in_one_unit, time
 
-FEW = 12
+FEW, NAMES, LETTERS = 12, 24, 40
+"""Points with names beside them, letters of one name, and of all names at one point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class Pareto:
         every = [point for _, points in data for point in points]
         across = _ruler("latency", [point.latency for point in every], time)
         up = _ruler("energy", [point.energy for point in every], energy)
+        told = _told(data) if len(every) <= FEW else {}
         lines: list[Line] = []
         marks: list[Mark] = []
         for i, (label, points) in enumerate(data):
@@ -77,7 +80,7 @@ class Pareto:
             for j, point in enumerate(places):
                 on = (point.energy, point.latency) in {(p.energy, p.latency) for p in best}
                 tip = f"{point.label}: {energy(point.energy, 5)}, {time(point.latency, 5)}"
-                text = point.label if len(every) <= FEW else None
+                text = told.pop((point.energy, point.latency), None)
                 number = i if label else i + j
                 spot = (point.latency, point.energy)
                 marks.append(Mark(spot, "trade on" if on else "trade", number, tip + "; on the front" * on, text))
@@ -100,9 +103,28 @@ def _joined(points: Sequence[Trade]) -> list[Trade]:
     return [Trade(joules, seconds, ", ".join(labels)) for (joules, seconds), labels in places.items()]
 
 
+def _told(data: Sequence[tuple[str, Sequence[Trade]]]) -> dict[Spot, str]:
+    """(energy, latency) -> what stands beside the point: the short names of all that lie there."""
+    every = [(label, point) for label, points in data for point in points]
+    fronts = len({label for label, _ in every if label}) + any(not label for label, _ in every) > 1
+    names = [f"{label}: {point.label}" if label and fronts else point.label for label, point in every]
+    places: dict[Spot, list[str]] = {}
+    for (_, point), name in zip(every, shortened(names, NAMES), strict=True):
+        places.setdefault((point.energy, point.latency), []).append(name)
+    return {place: _listed(found) for place, found in places.items()}
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names, as many as one line has room for, and how many more there are."""
+    kept = next((n for n in range(len(names), 1, -1) if len(", ".join(names[:n])) <= LETTERS), 1)
+    more = f" and {len(names) - kept} more" if len(names) > kept else ""
+    return ", ".join(names[:kept]) + more
+
+
 def _ruler(name: str, values: Sequence[float], shown: Callable[[float, int], str]) -> Ruler:
     low, high = min(values), max(values)
     if low > 0 and high / low > 30:
         return Ruler(name, low / 1.6, high * 1.6, shown, log=True)
     margin = (high - low) * 0.15 or high * 0.1 or 1.0
-    return Ruler(name, max(0.0, low - margin), high + margin, shown)
+    unit, alike = in_one_unit("time" if shown is time else "energy", high)
+    return Ruler(name, max(0.0, low - margin), high + margin, alike, unit=unit)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from math import ceil, floor, log10
 
 from ...dataclass import dataclass
+from .drawing import Ruler
 
+MOST_DIGITS = 12
 LARGEST = 1e300  # files may hold numbers of which not even the axis can be drawn
 
 
@@ -40,3 +42,20 @@ class Scale:
         step_size = next(power * m for m in (1, 2, 5, 10) if power * m >= raw * 0.999)
         first = ceil(self.low / step_size - 1e-9)
         return [step_size * i for i in range(first, floor(self.high / step_size + 1e-9) + 1)]
+
+
+def marked(ruler: Ruler, wanted: int = 5) -> list[tuple[float, str]]:
+    """(value, text) of what is written along an axis: round values in its unit, with digits enough to differ."""
+    if ruler.ticks is not None:
+        return list(ruler.ticks)
+    if ruler.log:
+        values = Scale(ruler.low, ruler.high, log=True).ticks(wanted)
+        if len(values) < 2:
+            values = [v for v in Scale(ruler.low, ruler.high).ticks(wanted) if ruler.low <= v <= ruler.high]
+    else:
+        values = [v * ruler.unit for v in Scale(ruler.low / ruler.unit, ruler.high / ruler.unit).ticks(wanted)]
+    for digits in range(4, MOST_DIGITS + 1):
+        texts = [ruler.shown(value, digits) for value in values]
+        if len(set(texts)) == len(texts):
+            break
+    return list(zip(values, texts, strict=True)) if values else []

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Literal
 
 from ...dataclass import dataclass
 from ...machine.levels import Machine
+from ...reading.units import format as with_unit
+from ...reading.units import parse
 from ...result import Provenance
 from ...workload.einsum import Workload
 from ..data.given import Given, given
@@ -86,3 +90,15 @@ def time(value: float, digits: int = 4) -> str:
 
 def size(value: int) -> str:
     return bits(value)
+
+
+def in_one_unit(what: Literal["energy", "time", "size"], largest: float) -> tuple[float, Callable[[float, int], str]]:
+    """The unit in which the largest value of an axis reads best, and how every value is printed in it.
+
+    >>> unit, shown = in_one_unit("size", 3 * 8 * 1024**2)
+    >>> unit, shown(unit / 2, 4)
+    (8388608.0, '0.5 MiB')
+    """
+    name = (bits(int(largest)) if what == "size" else with_unit(float(largest), what, 4)).rpartition(" ")[2]
+    unit = float(parse(f"1 {name}", what))
+    return unit, lambda value, digits: pretty(f"{value / unit:.{digits}g} {name}") if value else "0"

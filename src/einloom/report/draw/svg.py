@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ..text.names import shortened
 from .drawing import (
     LETTER,
     Bar,
@@ -23,7 +24,7 @@ from .drawing import (
 )
 from .markup import Html, el, number
 from .palette import COLOURS, INKS, look
-from .plot import Scale
+from .plot import Scale, marked
 
 PAGE, FITS = 1200.0, 1420.0
 """Points across the page; a canvas up to so many more shrinks to them, a wider one scrolls."""
@@ -41,7 +42,7 @@ def html_of(drawing: Drawing) -> Html:
 def _plot(drawing: Plot) -> Html:
     """Bars and lines in an SVG that stretches, labels and marks as HTML at percentages of it."""
     across, up = (Scale(r.low, r.high, log=r.log) for r in (drawing.across, drawing.up))
-    x_ticks, y_ticks = _ticks(drawing.across, across, 5), _ticks(drawing.up, up, 4)
+    x_ticks, y_ticks = marked(drawing.across, 5), marked(drawing.up, 4)
     grid = [el("path", d=f"M0 {number(1000 - 1000 * up.at(v))}H1000", class_="grid") for v, _ in y_ticks]
     grid += [el("path", d=f"M{number(1000 * across.at(v))} 0V1000", class_="grid") for v, _ in x_ticks]
     lines = [
@@ -53,9 +54,11 @@ def _plot(drawing: Plot) -> Html:
     bars = [part for bar in drawing.bars for part in _bar(across, up, bar, drawing.height)]
     inside = (el("svg", *grid, **frame), *bars, el("svg", *lines, **frame))
     svg = el("svg", *inside, class_="area", role="img", aria_label=drawing.label, width="100%", height=drawing.height)
-    left = [_tick("ytick", f"bottom:{number(100 * up.at(v))}%", text, NAMES) for v, text in y_ticks]
     room = min(NAMES, int(PAGE / LETTER / 11.5 / max(1, len(x_ticks))))
-    low = [_tick("xtick", f"left:{number(100 * across.at(v))}%", text, room) for v, text in x_ticks]
+    pairs = zip(y_ticks, _names(drawing.up, y_ticks, NAMES), strict=True)
+    left = [_tick("ytick", f"bottom:{number(100 * up.at(v))}%", text, shown) for (v, text), shown in pairs]
+    pairs = zip(x_ticks, _names(drawing.across, x_ticks, room), strict=True)
+    low = [_tick("xtick", f"left:{number(100 * across.at(v))}%", text, shown) for (v, text), shown in pairs]
     marks = [_mark(across, up, mark) for mark in drawing.marks]
     widest = max([len(text) for _, text in y_ticks], default=0)
     classes = "plot named" if drawing.across.ticks and drawing.bars else "plot"
@@ -67,19 +70,14 @@ def _plot(drawing: Plot) -> Html:
     return el("div", title, *names, _legend(drawing), class_="plotted")
 
 
-def _ticks(ruler: Ruler, scale: Scale, wanted: int) -> Sequence[tuple[float, str]]:
-    if ruler.ticks is not None:
-        return ruler.ticks
-    return [(value, ruler.shown(value, 4)) for value in scale.ticks(wanted)]
+def _names(ruler: Ruler, ticks: Sequence[tuple[float, str]], room: int) -> list[str]:
+    """Names along an axis, cut to the room that there is; numbers as they are."""
+    texts = [text for _, text in ticks]
+    return texts if ruler.ticks is None else shortened(texts, room)
 
 
-def _tick(side: str, place: str, text: str, room: int) -> Html:
-    shown = _short(text, room)
+def _tick(side: str, place: str, text: str, shown: str) -> Html:
     return el("span", shown, class_=side, style=place, title=text if shown != text else None)
-
-
-def _short(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: max(room - 1, 1)] + "…"
 
 
 def _points(across: Scale, up: Scale, line: Line) -> str:
@@ -103,7 +101,7 @@ def _mark(across: Scale, up: Scale, mark: Mark) -> Html:
     """A point, with a label beside it if it has a text."""
     x, y = (100 * min(1.0, max(0.0, scale.at(v))) for scale, v in zip((across, up), mark.at, strict=True))
     flip = "flip" if x > 62 and mark.role != "words" else None
-    words = el("span", _short(mark.text, NAMES), class_=flip) if mark.text else None
+    words = el("span", mark.text, class_=flip) if mark.text else None
     place = f"left:{number(x)}%;bottom:{number(y)}%"
     return el("div", words, class_=f"mark {_classes(mark.role, mark.number)}", style=place, data_tip=mark.tip or None)
 

@@ -20,8 +20,10 @@ from ..data.bars import Key
 from ..draw.cascade import Cascade
 from ..draw.scene import Scene
 from ..draw.ski_slope import ski_slope as slope
+from ..draw.ski_slope import titles
 from ..pictures import blamed, drawn, pictures
 from ..pictures import picture as named
+from ..text.names import numbered
 from .canvas import FORMATS, save
 from .drawings import figure_of
 
@@ -125,12 +127,12 @@ def pareto(*results: Result, labels: Sequence[str] | None = None) -> Figure:
 
 
 def ski_slope(*sweeps: Sweep, labels: Sequence[str] | None = None) -> Figure:
-    """The least value of the objective against the capacity of a memory, a curve per sweep; crosses: nothing is legal.
+    """The least value of the objective against the capacity of a memory, a curve per sweep.
 
-    Between two capacities a curve keeps the value of the smaller one: what fits there fits in more room. Bounds of
-    results that are not proven optimal are dashed.
+    Capacities without a mapping are marked below the curves. Between two capacities a curve keeps the value of the
+    smaller one: what fits there fits in more room. Bounds of results that are not proven optimal are dashed. Raises
+    SpecError for sweeps of different objectives or memories.
     """
-    names = list(labels) if labels is not None else [sweep.title for sweep in sweeps]
-    if len(names) != len(sweeps):
-        raise SpecError(f"{len(names)} labels for {len(sweeps)} sweeps")
-    return figure_of(slope(sweeps, names))
+    if labels is not None and len(labels) != len(sweeps):
+        raise SpecError(f"{len(labels)} labels for {len(sweeps)} sweeps")
+    return figure_of(slope(sweeps, titles(sweeps) if labels is None else numbered(labels)))

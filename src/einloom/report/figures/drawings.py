@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from ..draw.drawing import Box, Canvas, Drawing, Line, Mark, Plot, Plots, Ruler, Shape, Stroke, Words, bent
 from ..draw.palette import INKS
+from ..draw.plot import marked
+from ..text.names import shortened
 from .canvas import INK, SOFT, bare, colour, look, sheet, styled
+from .fitting import fit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +24,7 @@ LINES: dict[str, dict[str, Any]] = {
     "roof": {"color": INK, "linewidth": 1.0},
     "second": {"color": INK, "linewidth": 1.0, "linestyle": "--"},
     "limit": {"color": INK, "linewidth": 1.6},
+    "edge": {"color": SOFT, "linewidth": 0.6},
     "capacity": {"color": "#c00000", "linewidth": 1.0, "linestyle": "--"},
 }
 MARKS: dict[str, dict[str, Any]] = {
@@ -29,9 +34,12 @@ MARKS: dict[str, dict[str, Any]] = {
     "achieved": {"marker": "D", "s": 30, "facecolor": "#f0e442", "edgecolor": "#009e73"},
     "trade": {"marker": "o", "s": 20},
     "nothing": {"marker": "x", "s": 22},
+    "unfinished": {"marker": "$?$", "s": 26},
 }
-MOST, NAMES, STEEP, WIDE = 40, 24, 60, 36
-"""Names in a legend; letters of a name beside an axis, of all level names below one, of a name in two columns."""
+LINE = 15
+"""Letters of a title for each inch of paper."""
+MOST, NAMES, LEGEND, WIDE = 40, 24, 40, 36
+"""Names in a legend; letters of a name beside an axis, in a legend, and of one in a legend of two columns."""
 
 
 def figure_of(drawing: Drawing) -> Figure:
@@ -42,22 +50,28 @@ def figure_of(drawing: Drawing) -> Figure:
         plots = drawing.plots if isinstance(drawing, Plots) else (drawing,)
         high = sum(0.6 + plot.height / 120 for plot in plots)
         figure, several = sheet(max(plot.paper for plot in plots), high, len(plots))
-        for axes, plot in zip(several, plots, strict=True):
+        pairs = list(zip(several, plots, strict=True))
+        for axes, plot in pairs:
             _plot(axes, plot)
+        fit(figure, pairs)
     return figure
 
 
 def _plot(axes: Axes, drawing: Plot) -> None:
     from matplotlib.patches import Rectangle
 
-    told = set[str]()
+    names = list(dict.fromkeys(bar.label for bar in drawing.bars if bar.label))
+    short = dict(zip(names, shortened(names, LEGEND), strict=True))
+    listed = set(names[:MOST])
     for bar in drawing.bars:
         plain = {"facecolor": INKS.get(str(bar.fill)), "edgecolor": "white", "linewidth": 0.4}
-        label = bar.label if bar.label not in told and len(told) < MOST else ""
-        told.add(bar.label)
+        label = short[bar.label] if bar.label in listed else None
+        listed.discard(bar.label)
         style = look(bar.fill) if isinstance(bar.fill, int) else plain
         size = bar.right - bar.left, bar.high - bar.low
-        axes.add_patch(Rectangle((bar.left, bar.low), *size, label=label or None, **style))
+        axes.add_patch(Rectangle((bar.left, bar.low), *size, label=label, **style))
+    if len(names) > MOST:
+        axes.add_patch(Rectangle((0, 0), 0, 0, label=f"and {len(names) - MOST} more", facecolor="none"))
     for line in drawing.lines:
         _line(axes, line)
     for mark in drawing.marks:
@@ -66,16 +80,23 @@ def _plot(axes: Axes, drawing: Plot) -> None:
     _ruler(axes, axes.yaxis, drawing.up)
     axes.set(xlim=(drawing.across.low, drawing.across.high), ylim=(drawing.up.low, drawing.up.high))
     if drawing.title:
-        axes.set_title(drawing.title, loc="left", fontsize=8)
+        axes.set_title("\n".join(wrap(drawing.title, int(LINE * drawing.paper))), loc="left", fontsize=8)
     if not drawing.bars:
         axes.grid()
-    names = axes.get_legend_handles_labels()[1]
+    _legend(axes, drawing)
+
+
+def _legend(axes: Axes, drawing: Plot) -> None:
+    """Right of bars in as many columns as keep it about as high as they are; above lines and marks."""
+    handles, names = axes.get_legend_handles_labels()
     if names and drawing.bars:
-        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.05), "labelspacing": 0.3}
-        axes.legend(fontsize=6.5, ncols=1 + len(names) // max(8, round(drawing.height / 20)), **beside)
+        rows = max(8, round(drawing.height / 13))
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "labelspacing": 0.3}
+        axes.legend(fontsize=6.5, ncols=-(-len(names) // rows), **beside)
     elif names:  # above: the best place inside takes long to find
         columns = 1 if max(map(len, names)) > WIDE else 2
-        axes.legend(fontsize=7, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, borderaxespad=0.2)
+        above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        axes.legend(handles, shortened(names, LEGEND + WIDE), fontsize=7, ncols=columns, **above)
 
 
 def _line(axes: Axes, line: Line) -> None:
@@ -90,39 +111,35 @@ def _mark(axes: Axes, mark: Mark) -> None:
     role, *more = mark.role.split()
     style = dict(MARKS.get(role, {"s": 8}))
     if mark.number is not None:
-        for key in ("color", "edgecolor") if "facecolor" not in style else ("edgecolor",):
-            style[key] = colour(mark.number)
+        style["color" if "facecolor" not in style else "edgecolor"] = colour(mark.number)
     if more:
         style["s"] = 4 * style["s"] if "whole" in more else style["s"]
     if not {"color", "edgecolor"} & set(style):
         style["color"] = colour(0)
     if role != "words":
-        axes.scatter([mark.at[0]], [mark.at[1]], zorder=3 + len(more), label=mark.label or None, **style)
+        edge = {"clip_on": False} if role in ("nothing", "unfinished") else {}
+        axes.scatter([mark.at[0]], [mark.at[1]], zorder=3 + len(more), label=mark.label or None, **style, **edge)
     if mark.text:
         _words(axes, mark)
 
 
 def _words(axes: Axes, mark: Mark) -> None:
-    beside = {"xytext": (4, 4)} if mark.role != "words" else {"xytext": (3, 0), "va": "center"}
-    axes.annotate(str(mark.text), mark.at, textcoords="offset points", fontsize=7, parse_math=False, **beside)
+    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7, "parse_math": False}
+    if mark.role == "words":
+        axes.annotate(str(mark.text), mark.at, xytext=(3, 0), va="center", **style)
+    else:  # `fit` finds a place for it
+        axes.annotate(str(mark.text), mark.at, xytext=(4, 4), gid="beside", **style).set_in_layout(False)
 
 
 def _ruler(axes: Axes, axis: Axis, ruler: Ruler) -> None:
-    from matplotlib.ticker import FuncFormatter
-
     (axes.set_xscale if axis is axes.xaxis else axes.set_yscale)("log" if ruler.log else "linear")
     axis.set_label_text(ruler.name)
+    ticks = marked(ruler, 4 if axis is axes.yaxis else 8)
+    names = [name for _, name in ticks]
     if ruler.ticks is not None:
-        names = [name if len(name) <= NAMES else name[: NAMES - 1] + "…" for _, name in ruler.ticks]
-        steep = axis is axes.xaxis and len(names) * max(map(len, names), default=0) > STEEP
-        axis.set_ticks([at for at, _ in ruler.ticks], names, parse_math=False)
-        axis.set_ticks([], minor=True)
-        if steep:
-            axis.set_tick_params(rotation=60)
-        return
-    axis.set_major_formatter(FuncFormatter(lambda value, _: ruler.shown(value, 4)))
-    if ruler.log:
-        axis.set_minor_formatter(FuncFormatter(lambda *_: ""))
+        names = shortened(names, NAMES)
+    axis.set_ticks([at for at, _ in ticks], names, parse_math=False)
+    axis.set_ticks([], minor=True)
 
 
 def _canvas(drawing: Canvas) -> Figure:

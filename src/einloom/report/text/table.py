@@ -7,6 +7,8 @@ import io
 from collections.abc import Collection, Mapping, Sequence
 from textwrap import wrap
 
+from .names import shortened
+
 WIDTH = 100
 _GAP = "  "
 _ELLIPSIS = "..."
@@ -56,7 +58,7 @@ def columns(
     body = [line(row) for row in rows]
     if rule and len(body) > 1:
         body.insert(-1, bar)
-    return "\n".join([title, line(heads), bar, *body])
+    return "\n".join([title, line(shortened(heads, widths, _ELLIPSIS)), bar, *body])
 
 
 def _cut(text: str, width: int, middle: bool = False) -> str:
