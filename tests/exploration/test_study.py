@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -222,3 +225,33 @@ def test_the_command(family: Path, tmp_path: Path) -> None:
     assert code == 2 and "--share is K/N" in said
     code, said = run("explore", family, "-o", folder, "--dask", "tcp://127.0.0.1:1")
     assert code != 0 and "ask" in said
+
+
+def test_the_workers_of_a_dask_scheduler_find_the_same(family: Path, tmp_path: Path) -> None:
+    """A scheduler and a worker of their own processes, as on a cluster."""
+    pytest.importorskip("distributed")
+    address = tmp_path / "scheduler.json"
+    words = [sys.executable, "-m"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    running = [
+        subprocess.Popen(
+            [*words, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+             "--scheduler-file", str(address)], **quiet
+        ),
+        subprocess.Popen(
+            [*words, "distributed.cli.dask_worker", "--scheduler-file", str(address), "--nthreads", "1",
+             "--no-dashboard", "--death-timeout", "60"], **quiet
+        ),
+    ]  # fmt: skip
+    try:
+        begun = time.monotonic()
+        while not address.exists() and time.monotonic() - begun < 60:
+            time.sleep(0.1)
+        code, said = run("explore", family, "-o", tmp_path / "answers", "--dask", address)
+    finally:
+        for one in reversed(running):
+            one.terminate()
+        for one in running:
+            one.wait(30)
+    assert code == 0 and "open" not in said
+    same(el.explore(family, tmp_path / "answers"))

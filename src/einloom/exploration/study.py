@@ -287,7 +287,7 @@ class _Study:
 
     def _beaten(self, m: int) -> bool:
         """True if another machine, with mappings, costs no more and has at most what this one has at least."""
-        if not self.family.costs or any((m, w) in self.found for w in range(len(self.family.workloads))):
+        if not self.family.costs or all((m, w) in self.found for w in range(len(self.family.workloads))):
             return False
         cost = self.family.members[m].cost or 0.0
         least = self._sum([self.bound((m, w)) for w in range(len(self.family.workloads))])
