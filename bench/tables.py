@@ -12,6 +12,7 @@ from . import (
     convergence,
     damage,
     dataflows,
+    explore,
     fadiff,
     first,
     groups,
@@ -96,6 +97,7 @@ TABLES: tuple[MeasuredTable, ...] = (
             Column("most", lambda row: f"{float(row['max_regret']):.0%}"),
         ),
     ),
+    MeasuredTable("explore", "docs/explore.md", "explore.csv", "python -m bench.explore", explore.COLUMNS),
     MeasuredTable(
         "sizes",
         "docs/mapspace.md",

@@ -142,7 +142,7 @@ def test_broken_answers_are_searched_again(family: Path, tmp_path: Path) -> None
 def test_a_folder_of_another_question_is_refused(family: Path, tmp_path: Path) -> None:
     el.explore(family, tmp_path / "answers")
     family.write_text(FAMILY.replace("edp", "energy"))
-    with pytest.raises(el.SpecError, match="other questions; choose another folder"):
+    with pytest.raises(el.SpecError, match="another question; choose another folder"):
         el.explore(family, tmp_path / "answers")
 
 

@@ -243,3 +243,38 @@ def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
         [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
     )
     assert (ended.returncode, ended.stdout) == (0, "2\n"), ended.stderr
+
+
+def test_a_proof_is_searched_where_another_method_or_a_budget_left_a_gap(tmp_path: Path) -> None:
+    poor = sweep_capacity(asked(), "GLB", SIZES[:2], tmp_path, method="random", seconds=0.05)
+    assert not any(point.answer.optimal for point in poor.points if isinstance(point.answer, el.Result))
+    done = sweep_capacity(asked(), "GLB", SIZES[:2], tmp_path)
+    assert all(isinstance(point.answer, el.Result) and point.answer.optimal for point in done.points)
+    kept: list[bool] = []
+    sweep_capacity(asked(), "GLB", SIZES[:2], tmp_path, on_point=lambda point, there: kept.append(there))
+    sweep_capacity(asked(), "GLB", SIZES[:2], tmp_path, method="random", on_point=lambda _, there: kept.append(there))
+    assert kept == [True] * 4
+
+
+def test_broken_files_of_a_folder_are_made_again(tmp_path: Path) -> None:
+    first = sweep_capacity(asked(), "GLB", SIZES[:2], tmp_path)
+    for name in ("fused.json", f"fused/{SIZES[0]}.json"):
+        for text in ("", "{", "{}"):
+            (tmp_path / name).write_text(text)
+            with pytest.warns(el.EinloomWarning, match="again"):
+                again = sweep_capacity(asked(), "GLB", SIZES[:2], tmp_path)
+            assert values(again.points) == values(first.points)
+            assert values(read_sweep(tmp_path / "fused.json").points) == values(first.points)
+
+
+def test_two_calls_in_one_folder_name_all_their_answers(tmp_path: Path) -> None:
+    """The second call begins before the first has written anything."""
+    begun: list[bool] = []
+
+    def other(point: CapacityPoint, kept: bool) -> None:
+        if not begun:
+            begun.append(kept)
+            sweep_capacity(asked(), "GLB", SIZES[2:4], tmp_path)
+
+    sweep_capacity(asked(), "GLB", SIZES[:2], tmp_path, on_point=other)
+    assert [point.capacity for point in read_sweep(tmp_path / "fused.json").points] == SIZES[:4]

@@ -38,8 +38,36 @@ def test_the_verb_prints_gaps_to_the_optimum_and_takes_a_folder_up(
     monkeypatch.setattr(methods, "_searched", None)  # nothing is run again
     again = asked(*words, "--folder", str(folder), "--csv", "-")
     assert again.exit_code == 0 and again.stdout.splitlines()[0].startswith("method,runs,found,median")
-    (folder / "random-0-40points.csv").write_text("points\nx\n")
-    assert "random-0-40points.csv" in asked(*words, "--folder", str(folder)).output
+
+
+@pytest.mark.parametrize("name", ["random-0-40points.csv", "random-0-40points.json", "exact.json"])
+@pytest.mark.parametrize("text", ["", "points\nx\n", "{"])
+def test_a_broken_file_of_a_folder_is_made_again(tmp_path: Path, name: str, text: str) -> None:
+    words = [*NAMES, "--methods", "random,exact", "--budget-evaluations", "40", "--folder", str(tmp_path)]
+    before = asked(*words, "--csv", "-")
+    (tmp_path / name).write_text(text)
+    ran = asked(*words, "--csv", "-")
+    assert ran.exit_code == 0 and name in ran.stderr and "again" in ran.stderr
+    assert ran.stdout.splitlines()[1].split(",")[:5] == before.stdout.splitlines()[1].split(",")[:5]
+    assert (tmp_path / name).read_text() != text
+
+
+def test_a_folder_of_another_question_is_refused(tmp_path: Path) -> None:
+    words = ["--methods", "random,exact", "--seeds", "2", "--budget-evaluations", "20", "--folder", str(tmp_path)]
+    assert asked(*NAMES, *words).exit_code == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for other in (["matmul:m=2,n=2,k=2", NAMES[1]], [*NAMES, "--objective", "latency"]):
+        ran = asked(*other, *words)
+        assert ran.exit_code == 2 and "another question; choose another folder" in ran.output
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_an_answer_of_another_method_is_refused(tmp_path: Path) -> None:
+    words = ["--methods", "exact,anneal", "--budget-evaluations", "20", "--folder", str(tmp_path)]
+    assert asked(*NAMES, *words).exit_code == 0
+    (tmp_path / "anneal-0-20points.json").write_bytes((tmp_path / "exact.json").read_bytes())
+    ran = asked(*NAMES, *words)
+    assert ran.exit_code == 2 and "by exact, not by anneal" in ran.output
 
 
 def test_a_method_that_does_not_answer_is_named_before_any_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,8 +87,8 @@ def test_methods_are_compared_within_the_limits_that_map_takes(tmp_path: Path) -
         "--budget-evaluations",
         "60",
     ]
-    folder = ["--folder", str(tmp_path / "runs")]
-    perfect = json.loads(asked(*words, *folder, "--json", "-").stdout)
+    perfect = json.loads(asked(*words, "--folder", str(tmp_path / "perfect"), "--json", "-").stdout)
+    folder = ["--folder", str(tmp_path / "uneven")]
     uneven = json.loads(asked(*words, *folder, "--space", "ragged", "--json", "-").stdout)
     assert uneven["proven"] and uneven["reference"] < perfect["reference"]
     assert {run["method"] for run in uneven["runs"] if run["value"] < perfect["reference"]} == {"exact", "anneal"}

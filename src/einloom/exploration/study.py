@@ -8,7 +8,6 @@ Every answer is a file of the folder, written as soon as it is known.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,12 +16,11 @@ from math import inf, isclose, prod
 from pathlib import Path
 
 from ..dataclass import dataclass
-from ..errors import EinloomWarning, Ended, SpecError
+from ..errors import Ended
 from ..mapping.tree import Mapping
 from ..problem import Budget, Certificate, Guarantee, Problem
 from ..reading import writing
 from ..result import Result
-from ..result.unmapped import read_answer
 from ..search import registry
 from ..search.answer import answer
 from ..search.checked import certified
@@ -30,7 +28,7 @@ from ..search.method import Recorder
 from ..search.several import Labelled
 from ..search.starts import fitting
 from ..sweep import executors
-from ..sweep.store import saved_answer
+from ..sweep.store import kept_answer
 from .family import FamilyMember, MachineFamily
 from .record import Answer, ExploredFamily, ExploredMachine, How
 from .scaling import Profile, factor, holds_more
@@ -132,34 +130,17 @@ class _Study:
 
     def _read_all(self) -> None:
         """What the folder has; what is unfinished or too far from its bound is a known mapping and no answer."""
-        others = []
         for key in self._keys():
-            if not self._read(key) and self._foreign(key):
-                others.append(key)
-        if others:
-            told = f"{len(others)} answers here are to other questions; choose another folder"
-            raise SpecError(told, file=str(self._path(others[0])))
+            self._read(key)
 
     def _keys(self) -> list[Key]:
         return [(m, w) for m in self.order for w in range(len(self.family.workloads))]
 
-    def _read(self, key: Key) -> bool:
-        """Take the answer of a file; False if there is none to this question."""
-        path = self._path(key)
-        try:
-            one = saved_answer(path, *self._problems(key))
-        except SpecError as error:
-            warnings.warn(f"{error}; it is searched again", EinloomWarning, stacklevel=2)
-            return True
-        if one is None:
-            return False
-        self._note(key, _Found(one, "neighbour" if one.method == METHOD else "searched"))
-        return True
-
-    def _foreign(self, key: Key) -> bool:
-        """True if the file is an answer to another question; one of another version, or edited, is written anew."""
-        path = self._path(key)
-        return path.exists() and read_answer(path).problem not in self._problems(key)
+    def _read(self, key: Key) -> None:
+        """Take the answer of a file, if there is one."""
+        one = kept_answer(self._path(key), *self._problems(key))
+        if one is not None:
+            self._note(key, _Found(one, "neighbour" if one.method == METHOD else "searched"))
 
     def _note(self, key: Key, found: _Found) -> None:
         m, w = key

@@ -11,7 +11,7 @@ from ..errors import SpecError, nearest
 from ..machine.levels import Machine, Memory
 from ..mapping.tree import Mapping
 from ..mapspace.limits.data import BackLimit
-from ..problem import Budget, Problem
+from ..problem import Budget, Guarantee, Problem
 from ..reading.units import parse
 from ..result import Result
 from ..result.sweep import CapacityPoint, Sweep
@@ -117,7 +117,7 @@ def sweep_capacity(
     for capacity, labelled in asked.items():
         problems = _problems(labelled)
         known = store.known(capacity, problems)
-        if known is None:
+        if known is None or not _enough(known, method, seconds):
             missing.append((capacity, labelled, store.begun(capacity, problems)))
             continue
         found[capacity] = known
@@ -130,6 +130,14 @@ def sweep_capacity(
     return Sweep(
         memory, title, tuple(CapacityPoint(capacity, found[capacity]) for capacity in asked if capacity in found)
     )
+
+
+def _enough(known: Result | Unmapped, method: str, seconds: float | None) -> bool:
+    """False if a method that proves is asked, and the answer is not proven: by another method, or in some budget where
+    there is none now."""
+    if not isinstance(known, Result) or known.optimal or registry.method(method).guarantee is Guarantee.NONE:
+        return True
+    return known.method == method and seconds is not None
 
 
 def _title(asked: Sequence[Labelled]) -> str:

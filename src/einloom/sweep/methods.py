@@ -10,13 +10,14 @@ import csv
 import io
 import json
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from ..dataclass import dataclass
-from ..errors import Defect, EinloomError, Ended, SpecError
+from ..errors import Defect, EinloomError, EinloomWarning, Ended, SpecError
 from ..mapping.tree import Mapping
 from ..problem import Budget, Guarantee, Problem
 from ..reading import writing
@@ -34,7 +35,7 @@ from ..search.method import Recorder
 from ..search.registry import SHIPPED, method, takes
 from ..search.several import Labelled
 from ..stops import interrupts
-from .store import saved_answer
+from .store import kept_answer
 
 HEADS = ("points", "cpu_seconds", "value")
 LEAST_GAP = 1e-4  # what the picture draws smaller gaps as
@@ -353,13 +354,17 @@ def _run(
 def _known(path: Path, problem: Problem, name: str, seed: int | None) -> MethodRun | None:
     """A run that is saved, of this very problem by this version of the model."""
     result, curve = path.with_name(f"{path.name}.json"), path.with_name(f"{path.name}.csv")
-    found = saved_answer(result, problem) if curve.exists() else None
-    if found is None:
+    found = kept_answer(result, problem)
+    if found is None or not curve.exists():
         return None
+    if found.method != name:
+        raise SpecError(f"this answer is by {found.method}, not by {name}; choose another folder", file=str(result))
     try:
         rows = list(csv.reader(io.StringIO(curve.read_text(encoding="utf-8"))))[1:]
         improvements = tuple((int(a), float(b), float(c)) for a, b, c in rows[:-1])
         points, cpu = int(rows[-1][0]), float(rows[-1][1])
     except (ValueError, IndexError, OSError) as error:
-        raise SpecError(f"is no list of points, CPU seconds and values: {error}", file=str(curve)) from error
+        told = f"{curve}: no list of points, CPU seconds and values ({error}); the run is made again"
+        warnings.warn(told, EinloomWarning, stacklevel=2)
+        return None
     return _run(found, name, seed, points, cpu, improvements)

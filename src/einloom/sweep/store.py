@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..errors import Ended, SpecError
+from ..errors import EinloomWarning, Ended, SpecError
 from ..mapping.tree import Mapping
 from ..problem import MODEL_VERSION, Problem
 from ..reading import writing
@@ -25,6 +26,20 @@ def saved_answer(path: Path, *problems: Problem) -> Result | Unmapped | None:
     return answer if answer.recorded_digest == answer.found_digest else None
 
 
+def kept_answer(path: Path, *problems: Problem) -> Result | Unmapped | None:
+    """As `saved_answer`; a file that cannot be read is none, with a warning. Raises SpecError for an answer to another
+    question, which is not to be lost."""
+    try:
+        found = saved_answer(path, *problems)
+        other = found is None and path.exists() and read_answer(path).problem not in problems
+    except SpecError as error:
+        warnings.warn(f"{error}; it is searched again", EinloomWarning, stacklevel=2)
+        return None
+    if other:
+        raise SpecError("this answer is to another question; choose another folder", file=str(path))
+    return found
+
+
 class AnswerStore:
     """The answers of one sweep, called `name`, in `folder`; what is there already need not be asked again."""
 
@@ -33,12 +48,21 @@ class AnswerStore:
         self.folder, self.name, self.memory, self.title = Path(folder), name, memory, title
         self.index = self.folder / f"{name}.json"
         self.files: dict[int, str] = {}
-        if self.index.exists():
-            before, known, files = read_index(self.index)
-            if (before, known) != (memory, title):
-                raise SpecError(f"holds another sweep ({known}, {before}); choose another folder", file=str(self.index))
-            self.files = dict(files)
+        self._read_index()
         writing.folder(self.folder / name)
+
+    def _read_index(self) -> None:
+        """Take the files that the index names, which another process may have written; one that is broken has none."""
+        if not self.index.exists():
+            return
+        try:
+            before, known, files = read_index(self.index)
+        except SpecError as error:
+            warnings.warn(f"{error}; it is written again", EinloomWarning, stacklevel=3)
+            return
+        if (before, known) != (self.memory, self.title):
+            raise SpecError(f"holds another sweep ({known}, {before}); choose another folder", file=str(self.index))
+        self.files = dict(files) | self.files
 
     def refuse_others(self, asked: Callable[[int], Sequence[Problem]], capacities: Sequence[int]) -> None:
         """Raise SpecError if an answer here is to none of the problems that `asked` makes of its capacity.
@@ -57,15 +81,17 @@ class AnswerStore:
 
     def known(self, capacity: int, problems: Sequence[Problem]) -> Result | Unmapped | None:
         """The finished and unedited answer to these very problems by this version of the model, or None."""
-        answer = saved_answer(self.folder / self._file(capacity), *problems)
+        answer = kept_answer(self.folder / self._file(capacity), *problems)
         if answer is None or answer.ended is Ended.STOPPED:
             return None
         return answer if isinstance(answer, Result) or answer.status == "infeasible" else None
 
     def begun(self, capacity: int, problems: Sequence[Problem]) -> tuple[Mapping, ...]:
-        """What a search for the answer had found when it was stopped."""
-        answer = saved_answer(self.folder / self._file(capacity), *problems)
-        return (answer.mapping,) if isinstance(answer, Result) and answer.ended is Ended.STOPPED else ()
+        """What a search for the answer had found when it was stopped, or by another method, or in a budget."""
+        with suppress(SpecError):  # a broken file was told of when it was asked for
+            answer = saved_answer(self.folder / self._file(capacity), *problems)
+            return (answer.mapping,) if isinstance(answer, Result) else ()
+        return ()
 
     def keep(self, capacity: int, answer: Result | Unmapped) -> None:
         """Save an answer, then name it in the index."""
@@ -74,6 +100,7 @@ class AnswerStore:
 
     def mention(self, capacity: int) -> None:
         """Name a saved answer in the index."""
+        self._read_index()
         self.files[capacity] = self._file(capacity)
         writing.write(document.text(index_data(self.memory, self.title, list(self.files.items()))), self.index)
 
