@@ -95,6 +95,7 @@ def test_every_machine_is_as_if_it_were_mapped_alone(family: Path, tmp_path: Pat
         path = tmp_path / "answers" / name
         if path.exists() and "16bit" not in name:
             assert el.verify(str(path), quick=True).ok
+            assert "claimed" not in run("show", path)[1]
 
 
 def test_the_front_is_that_of_all_machines(family: Path, tmp_path: Path) -> None:

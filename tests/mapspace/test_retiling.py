@@ -51,6 +51,7 @@ def test_what_is_retiled_is_in_the_space_and_fits(seeds: range) -> None:
     assert min(seen[name] for name in ("moved", "uneven", "other loops")) > 1, seen
 
 
+@pytest.mark.slow
 def test_uneven_tiles_are_found_near_the_best_even_ones() -> None:
     """Two products of 40 x 64 and 64 x 64 in a buffer of 1,300 bytes: the best of all tiles costs 1.8 % less."""
     workload, machine = load_workload("matmuls:n=2,m=40,kn=64"), load_machine("two-level:glb_bits=10400")

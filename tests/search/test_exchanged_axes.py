@@ -27,6 +27,11 @@ from einloom.workload.build import build_workload
 from einloom.workload.einsum import Workload
 
 
+def few(first: int, end: int, last: int) -> list[object]:
+    """Seeds up to `end`, and those up to `last` for runs with the slow tests."""
+    return [*range(first, end), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(end, last))]
+
+
 def value(problem: Problem) -> float | None:
     """What `exact` proves; None for infeasible."""
     try:
@@ -51,7 +56,7 @@ def equal(one: float | None, other: float | None) -> bool:
     return one == other or (one is not None and other is not None and one == pytest.approx(other, rel=1e-9))
 
 
-@pytest.mark.parametrize("seed", range(100, 130))
+@pytest.mark.parametrize("seed", few(100, 115, 130))
 def test_nothing_is_lost_in_wider_spaces(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Uneven tiles and any order of Einsums: loops over one axis still come in one order."""
     problem = drawn(seed, sizes=(2, 3, 4, 6), most=3 if seed % 3 else 2, alike=seed % 2 > 0)
@@ -86,7 +91,7 @@ def loops_shared(nest: Nest, above: tuple[str, ...] = ()) -> int:
 SEEDS = range(40)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", few(0, 20, 40))
 def test_nothing_is_lost(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = drawn(seed, alike=seed % 4 > 0)
     assert equal(value(problem), apart(problem, monkeypatch))
@@ -189,7 +194,7 @@ def test_a_limit_tells_axes_apart() -> None:
         assert plain.signatures[0].swaps and 0 not in narrow.signatures[0].swaps[1:]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", few(0, 10, 20))
 def test_nothing_is_lost_below_a_limit(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = limited(drawn(seed))
     assert equal(value(problem), apart(problem, monkeypatch))

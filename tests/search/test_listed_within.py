@@ -102,6 +102,7 @@ def test_the_answer_is_the_same(source: str, seed: int, monkeypatch: pytest.Monk
     assert same(before, answer(problem))
 
 
+@pytest.mark.slow
 def test_choices_are_left_out() -> None:
     """Of more than a million spatial choices fewer than a hundredth are listed next to the bound, and fewer with less;
     where they are too many none is."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ..problem import Guarantee
+from ..problem import PRICED, Guarantee
 from ..result import Result
 from ..search.registry import methods
 from ..version import VERSION
@@ -52,7 +52,7 @@ def _trace(result: Result) -> str | None:
 
 def recorded(result: Result) -> Check:
     """What is left of the file's word, for a reader who wants to know what this verdict does not cover."""
-    known = result.method in (*methods(), "evaluate")
+    known = result.method in (*methods(), *PRICED)
     version, certificate = result.provenance.version, result.certificate
     weaker = certificate is not None and certificate.guarantee is not Guarantee.OPTIMAL
     parts = [

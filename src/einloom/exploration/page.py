@@ -17,7 +17,11 @@ MOST = 2000  # machines in the table
 
 def exploration_page(done: ExploredFamily) -> str:
     """HTML that refers to nothing outside itself."""
-    head = el("header", el("h1", f"{done.family.name}: {done.objective}"), el("pre", str(done)))
+    head = el(
+        "header",
+        el("h1", f"{done.family.name}: {done.objective}"),
+        *(el("p", line.strip()) for line in done.counted.split("\n")),
+    )
     parts = [part("front", "Machines that no other beats", _table(done, done.front))]
     if done.family.costs and any(done.value(one) is not None for one in done.machines):
         said = el("p", "The line is the front: no machine lies below and left of a point on it.", class_="note")
@@ -39,7 +43,7 @@ def plot(done: ExploredFamily) -> Plot:
         tip = f"{one.member.label}: {objective_value(done.objective, value, 5)}, {said_cost(done.family.costs, cost)}"
         marks.append(Mark((cost, value), "trade on" if on else "trade", 0 if on else 1, tip))
     across = _ruler(done.family.costs, [cost for cost, _, _ in spots], done.family.costs == "area")
-    up = _ruler(done.objective.measured, [value for _, value, _ in spots], False)
+    up = _ruler(f"{done.objective.measured} [{done.objective.unit}]", [value for _, value, _ in spots], False)
     stairs: list[tuple[float, float]] = []
     for one in done.front:
         value, cost = done.value(one) or 0.0, one.member.cost or 0.0
@@ -55,7 +59,7 @@ def _ruler(name: str, values: Sequence[float], area: bool) -> Ruler:
     def shown(value: float, digits: int) -> str:
         return f"{value * 1e6:.{digits}g} mm2" if area else f"{value:.{digits}g}"
 
-    if low > 0 and high / low > 30:
+    if low > 0 and high / low > 10:
         return Ruler(name, low / 1.6, high * 1.6, shown, log=True)
     margin = (high - low) * 0.15 or high * 0.1 or 1.0
     return Ruler(name, max(0.0, low - margin), high + margin, shown)

@@ -106,10 +106,11 @@ class ExploredFamily:
 
     def __str__(self) -> str:
         """How many machines are known how, and those that no other beats."""
-        return f"{self._counted}\n\n{self._table}\n"
+        return f"{self.counted}\n\n{self._table}\n"
 
     @property
-    def _counted(self) -> str:
+    def counted(self) -> str:
+        """The family, and how many machines are known how, in two lines."""
         many, works = len(self.machines), len(self.family.workloads)
         counts = self.counts
         parts = [f"{counts[how]} {said}" for how, said in _SAID.items() if counts[how]]

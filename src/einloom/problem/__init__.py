@@ -38,6 +38,9 @@ METHODS = (
 )
 """The search methods that ship, by name: what reads a saved answer imports none of them. `search.registry` makes them.
 """
+PRICED = ("evaluate", "explore")
+"""What stands for the method of an answer that no search made: a mapping that was given, or that another machine has.
+"""
 OBJECTIVES = ("energy", "latency", "edp", "pareto", "energy^A*latency^B", "traffic")
 _FACTOR = re.compile(r"(energy|latency)(?:\^(\d{1,3}(?:\.\d{1,6})?))?")
 

@@ -11,7 +11,7 @@ from textwrap import indent, wrap
 
 from ...mapping.extents import Address, addresses, edge_tiles
 from ...mapping.tree import Loop, Nest, Node, Split, Store, einsums_below, lines
-from ...problem import METHODS, Alternative, Certificate, Guarantee, Objective
+from ...problem import METHODS, PRICED, Alternative, Certificate, Guarantee, Objective
 from ...problem.any_tiles import any_tiles
 from ...problem.few_divisors import few_divisors
 from ...reading.units import format as with_unit
@@ -160,7 +160,7 @@ def certificate_lines(result: Result) -> list[tuple[str, str]]:
 def claimed(result: Result) -> str:
     """Whose word the proof is, where the method does not ship and nothing of einloom has checked it; else empty."""
     certificate = result.certificate
-    if certificate is None or certificate.guarantee is Guarantee.NONE or result.method in METHODS:
+    if certificate is None or certificate.guarantee is Guarantee.NONE or result.method in (*METHODS, *PRICED):
         return ""
     return f"claimed by method {result.method!r:.80}, not checked: "
 
