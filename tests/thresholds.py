@@ -166,6 +166,7 @@ OTHERS = {
     ),  # of a clock
     "einsums.orders": ("MOST",),  # beyond which a problem is refused
     "einsums.runs": ("HELD",),  # bytes
+    "factors": ("AFTER", "GAP", "SHARE"),  # of a clock (test_factors.py)
     "few_choices": ("IDLE",),  # a rule of a dive
     "fusion.match": ("BEYOND",),  # a mark
     "head_starts": (

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from einloom.errors import SpecError, SpecErrors
+from einloom.machine.checked import checked
 from einloom.machine.files import machine_from_data, parse_machine, read_machine
 from einloom.machine.levels import Axis, ComputeUnit, Fanout, Machine, Memory, Toll
 from einloom.machine.write import machine_data, machine_text, write_machine
@@ -275,3 +276,33 @@ levels:
         parse_machine(text.replace("release: start", "release: sometimes"))
     with pytest.raises(SpecError, match="must be at least 1"):
         parse_machine(text.replace("prefetch: 3", "prefetch: 0"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("write_energy: 2 pJ", "write_energy: 1e308", "1e+308 is too large: an energy"),
+        ("write_energy: 2 pJ", "write_energy: {value: 2e30, source: a slip}", "2e+30 is too large: an energy"),
+        ("leakage: 1 W", "leakage: 1e31", "1e+31 is too large: a power"),
+        ("throughput: 1 GHz", "throughput: 1e-200", "1e-200 is too small: a rate"),
+        ("throughput: 1 GHz", "throughput: 1e200", "1e+200 is too large: a rate"),
+        ("setup: 1 s", "setup: 1e40", "1e+40 is too large: a time"),
+    ],
+)
+def test_costs_that_cannot_be_added_up_are_refused_with_their_place(old: str, new: str, message: str) -> None:
+    text = (
+        "schema: machine/1\nname: m\nlevels:\n  - {memory: D, write_energy: 2 pJ, leakage: 1 W, setup: 1 s}\n"
+        "  - {compute: MAC, throughput: 1 GHz}\n"
+    )
+    assert parse_machine(text).name == "m"
+    with pytest.raises(SpecError) as raised:
+        parse_machine(text.replace(old, new), "m.yaml")
+    assert raised.value.line == (4 if old in text.splitlines()[3] else 5)
+    assert message in str(raised.value)
+
+
+def test_a_machine_from_python_is_refused_for_such_costs_too() -> None:
+    machine = Machine("m", (Memory("D", read_energy=1e300), ComputeUnit("MAC", throughput=1e-300)))
+    with pytest.raises(SpecErrors) as raised:
+        checked(machine)
+    assert "1e+300 is too large" in str(raised.value) and "1e-300 is too small" in str(raised.value)

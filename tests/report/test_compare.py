@@ -15,6 +15,7 @@ from test_page import Outline
 import einloom as el
 from einloom.cli import main
 from einloom.report.compare import compare
+from einloom.report.data.unlike import unlike
 from einloom.report.draw.pareto import Pareto, Trade, front
 from einloom.report.draw.svg import html_of
 from einloom.report.text.table import WIDTH
@@ -136,3 +137,26 @@ def test_the_front_is_what_nothing_beats() -> None:
     assert ">e, f<" in drawn
     with pytest.raises(el.SpecError, match="no points"):
         Pareto().draw([("", [])])
+
+
+def test_inputs_of_one_name_that_differ_are_told_apart() -> None:
+    plain = el.Result.read(CHAINS[0])
+    levels = tuple(
+        replace(level, size=(level.size or 0) + 8) if level.name == "GLB" else level for level in plain.machine.levels
+    )
+    larger = replace(plain, problem=replace(plain.problem, machine=replace(plain.machine, levels=levels)))
+    first, *_ = compare({"a": plain, "b": larger}).warnings
+    sizes = [plain.machine.memory("GLB").size, larger.machine.memory("GLB").size]
+    assert sizes[0] != sizes[1]
+    start = "different machines: simple (a); simple (b): GLB.size is "
+    assert first.startswith(start) and " in a and " in first and first.endswith(" in b")
+    renamed = replace(larger, problem=replace(larger.problem, machine=replace(larger.machine, name="other")))
+    assert compare({"a": plain, "b": renamed}).warnings[0] == "different machines: simple (a); other (b)"
+
+
+def test_of_many_differences_the_first_are_named() -> None:
+    one = {"name": "m", "levels": [{"fanout": "PE", "axes": [{"axis": "row", "size": {"value": 4, "source": "s"}}]}]}
+    two = {"name": "m", "levels": [{"fanout": "PE", "axes": [{"axis": "row", "size": 8, "use": "full"}]}]}
+    told = unlike(one, two, ("a", "b"))
+    assert told == "row.size is 4 in a and 8 in b; row.size.source is s in a and the default in b; and 1 more"
+    assert unlike({"x": [1, 2]}, {"x": [1, 3]}, ("a", "b")) == "x is 1, 2 in a and 1, 3 in b"

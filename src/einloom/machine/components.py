@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from ..errors import SpecError
 from ..reading.facts import FactReader
-from ..reading.fields import read_record
+from ..reading.fields import read_record, uncountable
 from ..reading.keys import ANYTHING, NAME, Choice, Either, Key, Later, Number, Record, Shape, Table
 from ..reading.located import Located
 from ..reading.plugins import FAILURES, OURS, brought, built, each, known, loaded, offer, reason_of
@@ -128,5 +128,7 @@ def _allowed(shape: Number, value: object) -> bool:
         return shape.unlimited
     whole = shape.quantity in ("count", "size")
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not math.isfinite(value):
+        return False
+    if uncountable(shape, value):
         return False
     return value > 0 if shape.positive else value >= (shape.minimum or 0)

@@ -82,7 +82,7 @@ MEMORY = Record(
         ),
         Key("widths", Table(Number("size", minimum=1), SET), "bits per value here, for sets of tensors; first match"),
         Key("must", SET, "tensors that it must hold", default="nothing"),
-        Key("may", SET, "tensors that it may hold", default="all"),
+        Key("may", SET, "tensors that it may hold, beside those that it must", default="all"),
         Key("backs", SET, "tensors whose outermost store it may be", default="all"),
         Key("double_buffer", BOOLEAN, "a tile takes twice its size", default=False),
         *_UNIT,

@@ -13,8 +13,10 @@ from ..errors import ConsequentError
 from .facts import ORIGIN, UNLIMITED, FactReader
 from .keys import Choice, Each, Either, Kind, Later, NameOf, Number, Plain, Record, Shape, Table, Written
 from .located import MAX_COUNTED, MAX_WHOLE, Located
+from .units import meaning
 from .yamltree import MAX_FILE_BYTES
 
+LARGEST, SMALLEST = 1e30, 1e-30  # of a cost or throughput: products of several are still numbers
 Places = dict[str, Located]
 STATED = FactReader({}, [])
 """Reads numbers as they are stated: no parameters, no sources."""
@@ -98,6 +100,18 @@ def read_shape(view: Located, shape: Shape, reader: FactReader, path: str) -> An
             return read_shape(view, shape_of(), reader, path)
 
 
+def uncountable(shape: Number, number: int | float) -> str | None:
+    """Why a cost cannot be added up and multiplied by others within the range of a double, or None. Files of results,
+    which hold sums, are not asked."""
+    if shape.plain or not isinstance(number, float):
+        return None
+    if number > LARGEST:
+        return f"{number:g} is too large: {meaning(shape.quantity)} is at most {LARGEST:g} in SI units"
+    if shape.positive and number < SMALLEST:
+        return f"{number:g} is too small: {meaning(shape.quantity)} is at least {SMALLEST:g} in SI units"
+    return None
+
+
 def _number(view: Located, shape: Number, reader: FactReader, path: str) -> int | float | None:
     def plain(value: Located) -> int | float | None:
         if shape.unlimited and value.is_text:
@@ -106,7 +120,10 @@ def _number(view: Located, shape: Number, reader: FactReader, path: str) -> int 
                 return None
         minimum = None if shape.positive else shape.minimum
         most = MAX_COUNTED if shape.plain else MAX_WHOLE
-        return value.number(shape.quantity, names=reader.names, minimum=minimum, positive=shape.positive, most=most)
+        found = value.number(shape.quantity, names=reader.names, minimum=minimum, positive=shape.positive, most=most)
+        if beyond := uncountable(shape, found):
+            raise value.error(beyond)
+        return found
 
     if shape.sourced:
         return reader.read(view, path, plain)

@@ -113,6 +113,11 @@ UNIT_NAMES = frozenset(_NAMES)
 """Names that arithmetic gives a meaning wherever it stands."""
 
 
+def meaning(quantity: Quantity) -> str:
+    """What a number of this quantity is, in words."""
+    return _KINDS[quantity].meaning
+
+
 def suffixes(quantity: Quantity) -> tuple[str, ...]:
     """The units that a number of this quantity may have."""
     return tuple(_KINDS[quantity].units)

@@ -24,6 +24,7 @@ from ..result.unmapped import Unmapped, read_answer
 from ..workload.einsum import Workload
 from ..workload.files import workload_data
 from .data.fusion import fused
+from .data.unlike import unlike
 from .text.names import numbered
 from .text.results import bits, joules, objective_value, seconds
 from .text.table import WIDTH, columns, csv_text
@@ -219,11 +220,24 @@ def _differences(rows: tuple[ComparisonRow, ...]) -> list[str]:
             groups.setdefault(key(row.result), []).append(row)
         if len(groups) > 1:
             told = [f"{name(group[0].result)} ({', '.join(row.label for row in group)})" for group in groups.values()]
-            found.append(f"different {what}: {'; '.join(told)}")
+            found.append(f"different {what}: {'; '.join(told)}" + _unlike(what, groups, name))
     for row in rows:
         if row.result.recorded_digest != row.result.found_digest:
             found.append(f"{row.label} was changed after it was written: its digest does not match")
     return found
+
+
+def _unlike(what: str, groups: Mapping[object, list[ComparisonRow]], name: Callable[[Result], str]) -> str:
+    """In what the first two inputs of one name differ; nothing where their names differ, or tell it."""
+    data = {"workloads": lambda r: _computed(r.workload), "machines": lambda r: machine_data(r.machine)}.get(what)
+    if data is None:
+        return ""
+    named: dict[str, ComparisonRow] = {}
+    for first, *_ in groups.values():
+        before = named.setdefault(name(first.result), first)
+        if before is not first:
+            return f": {unlike(data(before.result), data(first.result), (before.label, first.label))}"
+    return ""
 
 
 def _space(space: Mapspace) -> str:

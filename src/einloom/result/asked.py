@@ -38,9 +38,9 @@ def input_data(problem: Problem) -> dict[str, Any]:
     return {"workload": workload_data(problem.workload), "machine": machine_data(problem.machine)}
 
 
-def notes_data(problem: Problem) -> dict[str, Any]:
-    """The notes of the problem, for whoever reads the file; nothing where there are none."""
-    return {"notes": list(problem.notes)} if problem.notes else {}
+def notes_data(notes: tuple[str, ...]) -> dict[str, Any]:
+    """The notes of an answer, for whoever reads the file; nothing where there are none."""
+    return {"notes": list(notes)} if notes else {}
 
 
 def problem_from(view: Located) -> Problem:

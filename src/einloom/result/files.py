@@ -61,7 +61,7 @@ def result_data(result: Result) -> dict[str, Any]:
         "assumed": {"facts": result.provenance.facts, "assumed": result.provenance.assumed},
         **({"front": front} if front else {}),
         "trace": [{"seconds": p.seconds, "best": p.best, "bound": p.bound} for p in result.trace],
-        **notes_data(result.problem),
+        **notes_data(result.notes),
     }
     data["digest"] = document.digest(data)
     return data

@@ -18,6 +18,7 @@ from ..mapping.text import print_mapping
 from ..mapping.tree import Mapping
 from ..mapspace.space import Mapspace
 from ..problem import MODEL_VERSION, Certificate, Guarantee, LatencyRule, Objective, Problem
+from ..problem.whole_rows import cut_rows
 from ..reading import writing
 from ..reading.located import file_text
 from ..reporting import Drawn, reported
@@ -154,6 +155,11 @@ class Result(Answered):
         provenance = Provenance.of(problem.workload, problem.machine)
         seen = views(problem.workload, problem.machine, mapping, cost)
         return Result(problem, mapping, cost, certificate, method, seconds, tuple(trace), provenance, latencies=seen)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the problem says to no effect, and where the mapping cuts the rows of a softmax."""
+        return (*self.problem.notes, *cut_rows(self.workload, self.machine, self.mapping))
 
     @property
     def optimal(self) -> bool:

@@ -93,7 +93,7 @@ class Unmapped(Answered):
             **input_data(self.problem),
             "assumed": {"facts": self.provenance.facts, "assumed": self.provenance.assumed},
             "trace": [{"seconds": p.seconds, "best": p.best, "bound": p.bound} for p in self.trace],
-            **notes_data(self.problem),
+            **notes_data(self.notes),
         }
         data["digest"] = document.digest(data)
         return data

@@ -25,6 +25,7 @@ from .attempt import Attempt, Solution
 from .bounds.cutoff import BELOW, TIE, finer
 from .concurrent.first_attempt import attempt_for
 from .drawing import FAR, AtTheBound, Drawer, Drawing
+from .factors import by_energy, due
 from .feasible import AT_ONCE, CHAINED, HEURISTICS, NEAR, heuristic, heuristic_by_segments, nearest
 from .front import front, tied_front
 from .head_starts import before_bounds, bounded, first_apart, first_uneven, first_unfused, quick_below, round_up
@@ -75,6 +76,7 @@ class Run:
         self.drawer, self.incumbent = drawer, Incumbent(problem, watcher)
         self.stops = Stops(budget, watcher)
         self.drawing = Drawing(self.incumbent, self.stops, options, drawer)
+        self.checks: Callable[[], None] = self.drawing.checkpoint
         self.points: list[Solution] = []  # of a Pareto set, met so far
 
     def within(self, problem: Problem, watcher: Watcher, draws: bool = False) -> Run:
@@ -86,7 +88,7 @@ class Run:
 
     def attempt(self) -> Attempt:
         """The first attempt at the problem."""
-        return attempt_for(self.problem, self.options, self.watcher, self.stops.counts, self.drawing.checkpoint)
+        return attempt_for(self.problem, self.options, self.watcher, self.stops.counts, self.checks)
 
     def solve(self) -> Solution:
         """Raise a limit from the sum of lower bounds until some cascade stays below it: then the best is optimal, as is
@@ -458,10 +460,22 @@ class Run:
                 self.incumbent.prove(limit * attempt.repeats)
         yield self.incumbent.value * BELOW
 
+    def _after_energy(self, attempt: Attempt, limits: Iterable[float]) -> Iterator[float]:
+        """The limits; before one of them the least energy is looked for, where that may be of use and no dive comes
+        first. After that no limit admits more than what is better than the best known mapping."""
+        most = np.inf
+        for limit in limits:
+            if most == np.inf and due(self) and attempt.crowded:
+                by_energy(self)
+                most = self.incumbent.value * BELOW
+            yield min(limit, most)
+            if limit >= most:
+                return
+
     def _raise_cutoff(self, attempt: Attempt, limits: Iterable[float]) -> Solution:
         """The best cascade below the first of the limits that admits one; the best known one if none does."""
         limit = 0.0
-        for limit in limits:
+        for limit in self._after_energy(attempt, limits):
             if (solution := self._run(attempt, limit)) is not None:
                 return solution
         best = self.incumbent.best

@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import Infeasible
 from ...problem import Problem
 from ..method import Watcher
+from .blame import blame
 from .bounds.choices import Agreement, Choices, Keys, wanted
 from .bounds.cutoff import TIE, Cutoff, settled
 from .bounds.neighbour_bounds import NeighbourBounds
@@ -430,14 +431,8 @@ class LeastCosts:
 
     def _unmapped(self, position: int) -> Infeasible:
         name = self.problem.workload.einsums[position].name
-        return Infeasible(f"Einsum {name} has no mapping on its own: " + self._blame(), name)
+        return Infeasible(f"Einsum {name} has no mapping on its own: " + self._blame(position), name)
 
-    def _blame(self) -> str:
+    def _blame(self, position: int | None = None) -> str:
         """What may stand in the way, as far as this search can tell; `explain` finds out which of it does."""
-        memories = self.problem.machine.memories
-        sizes = [m.name for m, room in zip(memories, self.setting.capacities, strict=True) if room is not None]
-        parts = [f"{name} holds {self.problem.machine.memory(name).size} bits" for name in sizes]
-        parts = ["; ".join(parts) + " and what must stay there is larger"] if parts else []
-        if self.problem.mapspace.limits:
-            parts.append(f"the mapspace asks: {self.problem.mapspace.limits}")
-        return ", or ".join(parts) or "the constraints contradict"
+        return blame(self.problem, self.signatures, self.setting.capacities, position)
