@@ -174,13 +174,15 @@ def explore(
     jobs: int = 1,
     share: tuple[int, int] = (1, 1),
     cluster: str | None = None,
+    every: bool = False,
 ) -> ExploredFamily:
     """The best mapping on every machine of a family file, and the machines that no other beats (docs/explore.md).
 
     folder: of the answers, a file each; what is there is not searched again. tolerance: how far a machine's mapping may
     be above what is proven, as a part of its value. seconds: for each search. jobs: processes, as for
     `sweep_capacities`. share: (k, n), this call settles the k-th of n parts alone. cluster: the address of a Dask
-    scheduler, whose workers search. Ctrl-C in the main thread ends it with what is known. Raises SpecError.
+    scheduler, whose workers search. every: machines that others beat are settled, too. Ctrl-C in the main thread ends
+    it with what is known. Raises SpecError.
     """
     from .exploration.family import read_family
     from .exploration.study import explore_family
@@ -196,7 +198,7 @@ def explore(
     asked, seconds = read_family(family), read_budget(seconds).seconds
     how: dict[str, Any] = {"tolerance": tolerance, "method": method, "seconds": seconds, "jobs": jobs}
     with interrupts() as heard:
-        done = explore_family(asked, folder, **how, share=share, cluster=cluster, stop=lambda: bool(heard))
+        done = explore_family(asked, folder, **how, share=share, cluster=cluster, every=every, stop=lambda: bool(heard))
     if heard and done.counts["open"]:
         told = f"interrupted: {done.counts['open']} machines are open; the same call goes on there"
         warnings.warn(told, EinloomWarning, stacklevel=2)

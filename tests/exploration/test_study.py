@@ -109,6 +109,32 @@ def test_the_front_is_that_of_all_machines(family: Path, tmp_path: Path) -> None
     assert found == {cost for cost, _ in best} and len(found) > 2
 
 
+def test_every_machine_is_settled_where_that_is_asked(family: Path, tmp_path: Path) -> None:
+    some = el.explore(family, tmp_path / "answers")
+    every = el.explore(family, tmp_path / "answers", every=True)
+    assert some.counts["beaten"] > 0 == every.counts["beaten"] == every.counts["open"]
+    assert all(every.value(one) is not None for one in every.machines if one.legal)
+    same(every)
+
+
+def test_a_search_that_finds_less_than_other_machines_tell_is_not_kept(family: Path, tmp_path: Path) -> None:
+    family.write_text(FAMILY.replace("[16 bit, 128 B, 256 B, 512 B, 8 KiB]", "[512 B, 8 KiB]"))
+    real, asked = study.solve, list[study.Task]()
+
+    def poor(task: study.Task, *words: object, **named: object) -> study.Answer:
+        asked.append(task)
+        found = real(task, "exact", None, lambda: False)
+        if not task[2]:
+            return found
+        return Unmapped.of(task[1][0].problem, el.BudgetExhausted(0.0), "exact", 0.0, {}, (), None)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(study, "solve", poor)
+        done = el.explore(family, tmp_path / "answers", every=True)
+    assert any(task[2] for task in asked)
+    assert all(done.value(one) is not None for one in done.machines)
+
+
 def test_a_tolerance_saves_searches_and_is_kept(family: Path, tmp_path: Path) -> None:
     text = FAMILY.replace("[8 GB/s, 32 GB/s]", "[1 GB/s, 1.1 GB/s, 1.2 GB/s]").replace("[1, 4]", "[4]")
     family.write_text(text.replace("[16 bit, 128 B, 256 B, 512 B, 8 KiB]", "[128 B, 8 KiB]"))

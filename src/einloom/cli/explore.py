@@ -40,6 +40,7 @@ def _share(text: str | None) -> tuple[int, int]:
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
 @click.option("--share", metavar="K/N", help="Settle the K-th of N parts alone, as one job of an array does.")
 @click.option("--dask", "cluster", metavar="ADDRESS", help="Search on the workers of this Dask scheduler.")
+@click.option("--every", is_flag=True, help="Settle machines that others beat, too.")
 @click.option("--csv", "csv_path", metavar="FILE", help="A line per machine and workload; - for standard output.")
 @click.option("--report", "report_path", metavar="FILE", help="One HTML page.")
 @guarded

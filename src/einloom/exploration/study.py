@@ -61,6 +61,7 @@ def explore_family(
     jobs: int = 1,
     share: tuple[int, int] = (1, 1),
     cluster: str | None = None,
+    every: bool = False,
     heard: Heard = lambda member, found, how: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> ExploredFamily:
@@ -69,10 +70,10 @@ def explore_family(
     folder: of the answers; what is there is not asked again, unless its gap is above the tolerance. tolerance: how far
     a mapping of another machine may be above what is proven, as a part of its value. seconds: for each search. jobs:
     processes. share: (k, n), this call settles the k-th of n parts of the machines alone, and takes what other calls
-    left in the folder. cluster: instead of processes here, the address of a Dask scheduler. Raises SpecError if the
-    folder has answers to other questions.
+    left in the folder. cluster: instead of processes here, the address of a Dask scheduler. every: machines that
+    others beat are settled, too. Raises SpecError if the folder has answers to other questions.
     """
-    return _Study(family, folder, tolerance, method, share, heard).run(seconds, jobs, cluster, stop)
+    return _Study(family, folder, tolerance, method, share, every, heard).run(seconds, jobs, cluster, stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +90,18 @@ class _Study:
         tolerance: float,
         method: str,
         share: tuple[int, int],
+        every: bool,
         heard: Heard,
     ) -> None:
         self.family, self.tolerance, self.method, self.heard = family, tolerance, method, heard
+        self.every = every
         self.folder = writing.folder(folder)
         self.profiles = [Profile.of(one.machine) for one in family.members]
         self.objective = family.members[0].asked[0][0].problem.objective
         self.found: dict[Key, _Found] = {}
         self.bounds = [[0.0] * len(family.members) for _ in family.workloads]
         self.complete: list[tuple[float, float]] = []  # cost and value of machines with all mappings
-        self.running: set[Key] = set()
+        self.running: dict[Key, Result | None] = {}  # with the best mapping that was known before
         self.mappings: dict[int, dict[Mapping, int]] = {w: {} for w in range(len(family.workloads))}
         self.order = sorted(range(len(family.members)), key=lambda m: (_largest_first(self.profiles[m]), m))
         self.mine = {m for place, m in enumerate(self.order) if place % share[1] == share[0] - 1}
@@ -116,8 +119,9 @@ class _Study:
         else:
             answers = executors.processes(partial(work, stop=executors.told_to_stop), tasks, jobs, stop)
         for (key, *_), one in answers:
-            self.running.discard(key)
-            self._keep(key, one, "searched")
+            known = self.running.pop(key)
+            worse = known is not None and not (isinstance(one, Result) and one.value <= known.value)
+            self._keep(key, known if worse and known is not None else one, "neighbour" if worse else "searched")
         return self.exploration()
 
     # The folder
@@ -211,11 +215,15 @@ class _Study:
             self._look_around()
             for key in self._best_first(waiting):
                 waiting.remove(key)
-                task = self._task(key)
-                if task is not None:
-                    self.running.add(key)
-                    yield task
-                    break
+                if self._settled(key) or self._beaten(key[0]):
+                    continue
+                best = self._priced(key)
+                if best is not None and self._near(best.value, self.bound(key)):
+                    self._keep(key, best, "neighbour")
+                    continue
+                self.running[key] = best
+                yield key, self.family.members[key[0]].asked[key[1]], (() if best is None else (best.mapping,))
+                break
 
     def _look_around(self) -> None:
         """Take what calls with other shares have left in the folder since."""
@@ -230,20 +238,9 @@ class _Study:
     def _related(self, key: Key, other: Key) -> bool:
         return key[1] == other[1] and holds_more(self.profiles[other[0]], self.profiles[key[0]])
 
-    def _task(self, key: Key) -> Task | None:
-        """The search for a machine and workload; None if none is needed, because others tell what it would find."""
-        if self._settled(key) or self._beaten(key[0]):
-            return None
-        asked, bound = self.family.members[key[0]].asked[key[1]], self.bound(key)
-        best = self._priced(key, bound)
-        if best is not None and self._near(best.value, bound):
-            self._keep(key, best, "neighbour")
-            return None
-        return key, asked, (() if best is None else (best.mapping,))
-
-    def _priced(self, key: Key, bound: float) -> Result | None:
+    def _priced(self, key: Key) -> Result | None:
         """The best mapping of this workload that is known from any machine, on this one."""
-        m, w = key
+        (m, w), bound = key, self.bound(key)
         near = sorted(self.mappings[w].items(), key=lambda pair: self._differences(pair[1], m))
         found: list[Result] = []
         for labelled in self.family.members[m].asked[w]:
@@ -268,7 +265,7 @@ class _Study:
 
     def _beaten(self, m: int) -> bool:
         """True if another machine, with mappings, costs no more and has at most what this one has at least."""
-        if not self.family.costs or all((m, w) in self.found for w in range(len(self.family.workloads))):
+        if self.every or not self.family.costs or all((m, w) in self.found for w in range(len(self.family.workloads))):
             return False
         cost = self.family.members[m].cost or 0.0
         least = self._sum([self.bound((m, w)) for w in range(len(self.family.workloads))])
