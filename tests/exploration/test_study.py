@@ -280,5 +280,5 @@ def test_the_workers_of_a_dask_scheduler_find_the_same(family: Path, tmp_path: P
             one.terminate()
         for one in running:
             one.wait(30)
-    assert code == 0 and "open" not in said
+    assert code == 0 and " open" not in said
     same(el.explore(family, tmp_path / "answers"))

@@ -41,7 +41,7 @@ WORKLOADS = (
     ("Y[m,n] = A[m,k] * B[k,n]; Z[m,j] = Y[m,n] * C[n,j]", "m=4 n=2 k=2 j=4"),
     ("A[m,l] = Q[m,k] * K[l,k]; B[m] = A[m,l]; C[m,l] = A[m,l] * B[m]", "m=4 l=4 k=2"),
 )
-SEEDS = [*range(18), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(18, 400))]
+SEEDS = [*range(9), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(9, 400))]
 FEW = [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 40))]
 
 

@@ -109,6 +109,7 @@ NOT_MODELLED = (
     "Recurrences",
     "Loops across a view",
     "Zeros around a tensor that stays on chip",
+    "Rows of a softmax in one Einsum",
     "Power gating",
 )
 """Headings of docs/model/not-modelled.md."""

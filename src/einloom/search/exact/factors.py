@@ -30,7 +30,7 @@ GAP = 1.1  # times the bound: what is known of a product is far from it from the
 SHARE = 0.5  # of what is left of a budget goes to energy alone, at most
 
 
-class Search(Protocol):
+class ProductSearch(Protocol):
     """What is asked of a search: what it knows, and to solve a problem like its own."""
 
     problem: Problem
@@ -47,7 +47,7 @@ class Search(Protocol):
     def solve(self) -> Solution: ...
 
 
-def due(search: Search) -> bool:
+def due(search: ProductSearch) -> bool:
     """True if a search for a product may gain from a look for the least energy."""
     seconds = search.budget.seconds
     if seconds is None or search.budget.steps is not None or search.problem.objective.name not in PRODUCTS:
@@ -58,7 +58,7 @@ def due(search: Search) -> bool:
     )
 
 
-def by_energy(search: Search) -> None:
+def by_energy(search: ProductSearch) -> None:
     """Keep the best of the mappings that a search for the least energy meets in its share of the seconds. Mappings are
     drawn besides, as before."""
     seconds, stops = search.budget.seconds, search.stops
@@ -82,7 +82,7 @@ def by_energy(search: Search) -> None:
 class _Priced(StopsOnly):
     """Hears of the mappings of a search for something else, which are priced and kept."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: ProductSearch) -> None:
         super().__init__(search.watcher)
         self.search = search
 
