@@ -20,6 +20,7 @@ from einloom.exploration.record import ExploredFamily, ExploredMachine
 from einloom.exploration.study import explore_family
 from einloom.result import Result
 from einloom.result.unmapped import Unmapped
+from einloom.sweep import tasks
 
 EDGE = """schema: machine/1
 name: edge
@@ -119,9 +120,9 @@ def test_every_machine_is_settled_where_that_is_asked(family: Path, tmp_path: Pa
 
 def test_a_search_that_finds_less_than_other_machines_tell_is_not_kept(family: Path, tmp_path: Path) -> None:
     family.write_text(FAMILY.replace("[16 bit, 128 B, 256 B, 512 B, 8 KiB]", "[512 B, 8 KiB]"))
-    real, asked = study.solve, list[study.Task]()
+    real, asked = tasks.solve, list[tasks.Task[study.Key]]()
 
-    def poor(task: study.Task, *words: object, **named: object) -> study.Answer:
+    def poor(task: tasks.Task[study.Key], *words: object, **named: object) -> tasks.Answer:
         asked.append(task)
         found = real(task, "exact", None, lambda: False)
         if not task[2]:
@@ -129,7 +130,7 @@ def test_a_search_that_finds_less_than_other_machines_tell_is_not_kept(family: P
         return Unmapped.of(task[1][0].problem, el.BudgetExhausted(0.0), "exact", 0.0, {}, (), None)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(study, "solve", poor)
+        patched.setattr(tasks, "solve", poor)
         done = el.explore(family, tmp_path / "answers", every=True)
     assert any(task[2] for task in asked)
     assert all(done.value(one) is not None for one in done.machines)
@@ -150,7 +151,7 @@ def test_a_tolerance_saves_searches_and_is_kept(family: Path, tmp_path: Path) ->
 
 def test_what_is_known_is_not_searched_again(family: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = el.explore(family, tmp_path / "answers")
-    monkeypatch.setattr(study, "solve", lambda *_, **__: pytest.fail("searched again"))
+    monkeypatch.setattr(tasks, "solve", lambda *_, **__: pytest.fail("searched again"))
     again = el.explore(family, tmp_path / "answers")
     assert again.to_csv() == first.to_csv()
 
@@ -225,16 +226,16 @@ def test_methods_without_a_proof_settle_every_machine_once(family: Path, tmp_pat
 
 def test_an_unfinished_search_is_asked_again(family: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     family.write_text(FAMILY.replace("[16 bit, 128 B, 256 B, 512 B, 8 KiB]", "[512 B]"))
-    real = study.solve
+    real = tasks.solve
 
-    def unfinished(task: study.Task, *words: object, **named: object) -> Unmapped:
+    def unfinished(task: tasks.Task[study.Key], *words: object, **named: object) -> Unmapped:
         problem = task[1][0].problem
         return Unmapped.of(problem, el.BudgetExhausted(0.0), "exact", 0.0, {}, (), None)
 
-    monkeypatch.setattr(study, "solve", unfinished)
+    monkeypatch.setattr(tasks, "solve", unfinished)
     done = el.explore(family, tmp_path / "answers")
     assert all(isinstance(one.answers[0], Unmapped) and one.legal for one in done.machines)
-    monkeypatch.setattr(study, "solve", real)
+    monkeypatch.setattr(tasks, "solve", real)
     same(el.explore(family, tmp_path / "answers"))
 
 
@@ -282,3 +283,21 @@ def test_the_workers_of_a_dask_scheduler_find_the_same(family: Path, tmp_path: P
             one.wait(30)
     assert code == 0 and " open" not in said
     same(el.explore(family, tmp_path / "answers"))
+
+
+def test_machines_of_like_names_have_files_of_their_own(family: Path, tmp_path: Path) -> None:
+    text = FAMILY.replace("[16 bit, 128 B, 256 B, 512 B, 8 KiB]", "[64 B * 4, 64 B / 4, 512 B, 512B]")
+    family.write_text(text.replace("[8 GB/s, 32 GB/s]", "[8 GB/s]"))
+    done = el.explore(family, tmp_path / "answers", every=True)
+    files = [one.files[0] for one in done.machines]
+    assert len(set(files)) == len(files) == 8
+    same(done)
+
+
+def test_a_proof_is_searched_after_a_method_without_one(family: Path, tmp_path: Path) -> None:
+    family.write_text(FAMILY.replace("[16 bit, 128 B, 256 B, 512 B, 8 KiB]", "[512 B]"))
+    first = el.explore(family, tmp_path / "answers", method="random", seconds=0.05, every=True)
+    assert first.worst_gap is not None and first.worst_gap > 0.01
+    done = el.explore(family, tmp_path / "answers", every=True)
+    same(done)
+    assert done.worst_gap is not None and done.worst_gap < 1e-9

@@ -60,8 +60,8 @@ def explore_verb(
     """
     from ..exploration.family import FamilyMember, read_family
     from ..exploration.page import exploration_page
-    from ..exploration.record import Answer
     from ..exploration.study import explore_family
+    from ..sweep.tasks import Answer
 
     refuse(csv_path, report_path)
     part = _share(share)

@@ -29,10 +29,10 @@ from ..dataflows.files import dataflow
 from ..errors import EinloomWarning, SpecError
 from ..machine.levels import Machine
 from ..mapspace.space import ORDERS, STORES, space_names
-from ..questions import problems
+from ..questions import LIMITS, problems
 from ..reading.arithmetic import Named
 from ..reading.dimensions import PLAIN, Measure, of_sum
-from ..reading.fields import STATED, read_record
+from ..reading.fields import STATED, built, read_record
 from ..reading.keys import ANYTHING, BOOLEAN, NAME, NAMES, TEXT, Choice, Each, Either, Key, Later, Number, Record, Table
 from ..reading.located import Located, read_file
 from ..reading.units import measured
@@ -64,7 +64,11 @@ WORKLOAD = Record(
     "a workload of a family",
     (
         Key("workload", TEXT, "its name or file", required=True),
-        Key("weight", Number("any", sourced=False), "what its value is multiplied with before values are added (1)"),
+        Key(
+            "weight",
+            Number("any", sourced=False, positive=True),
+            "what its value is multiplied with before values are added (1)",
+        ),
     ),
 )
 FAMILY = Record(
@@ -86,6 +90,11 @@ FAMILY = Record(
         Key("cost", TEXT, "what a machine costs, as arithmetic over parameters; by default its area"),
         Key("objective", TEXT, "energy (the default), latency, edp, a product of both, or traffic"),
         Key("max_fused_loops", Number("count", sourced=False), "at most so many loops above a fused tensor"),
+        Key(
+            "max_fused_loops_per_rank_variable",
+            Number("count", minimum=1, sourced=False),
+            "how often the fused loops of an Einsum may cut one rank (1)",
+        ),
         Key("mapspace", TEXT, "a mapspace file, beside this one"),
         Key("dataflow", NAMES, "instead: a published dataflow or a file of one, or several"),
         Key("space", Later("a space", lambda: Choice(space_names())), "the named space that is limited"),
@@ -94,7 +103,7 @@ FAMILY = Record(
         Key("full_use", BOOLEAN, "every Einsum uses as many instances of the axes as it can"),
     ),
 )
-LIMITS = ("max_fused_loops", "space", "order", "stores", "full_use")
+READ = ("mapspace", "dataflow")  # limits that are files, seen from the family's
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +151,6 @@ def read_family(path: str | Path) -> MachineFamily:
 
 def _parameters(view: Located) -> dict[str, list[str]]:
     """Every parameter with the texts of its values."""
-    from ..reading.fields import built
-
     found: dict[str, list[str]] = {}
     for name, _, value in view.entries():
         with value.gather():
@@ -207,10 +214,9 @@ class _Made:
         self.view, self.path, self.found = view, path, found
         self.name = str(found.get("name", path.stem))
         entries = [one if isinstance(one, dict) else {"workload": one} for one in found["workloads"]]
-        self.texts = [entry["workload"] for entry in entries]
         self.weights = tuple(float(entry.get("weight", 1.0)) for entry in entries)
-        self.workloads = [self._workload(i, text) for i, text in enumerate(self.texts)]
-        self.limits = {name: found[name] for name in LIMITS if name in found}
+        self.workloads = [self._workload(i, entry["workload"]) for i, entry in enumerate(entries)]
+        self.limits = {name: found[name] for name in LIMITS if name in found and name not in READ}
         if "mapspace" in found:
             self.limits["mapspace"] = str(path.parent / found["mapspace"])
         if "dataflow" in found:

@@ -12,10 +12,9 @@ from ..problem import Objective
 from ..report.text.results import objective_value
 from ..report.text.table import columns, csv_text
 from ..result import Result
-from ..result.unmapped import Unmapped
+from ..sweep.tasks import Answer
 from .family import FamilyMember, MachineFamily
 
-Answer = Result | Unmapped
 How = Literal["searched", "neighbour", "beaten", "open"]
 """Where the answer for a machine comes from: a search; the mapping and the bound of other machines; nowhere, because
 another machine costs no more and has no larger value than this one has at least; or nowhere yet."""
@@ -38,11 +37,6 @@ class ExploredMachine:
     def legal(self) -> bool:
         """False if it is proven that a workload has no mapping, here or on a machine that holds more."""
         return max(self.bounds) < inf
-
-    @property
-    def mapped(self) -> bool:
-        """True if every workload has a mapping."""
-        return all(isinstance(one, Result) for one in self.answers)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ Every answer is a file of the folder, written as soon as it is known.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from hashlib import sha256
 from math import inf, isclose, prod
 from pathlib import Path
@@ -18,37 +18,26 @@ from pathlib import Path
 from ..dataclass import dataclass
 from ..errors import Ended
 from ..mapping.tree import Mapping
-from ..problem import Budget, Certificate, Guarantee, Problem
+from ..problem import Certificate, Guarantee, Problem
 from ..reading import writing
 from ..result import Result
 from ..search import registry
-from ..search.answer import answer
 from ..search.checked import certified
-from ..search.method import Recorder
-from ..search.several import Labelled
 from ..search.starts import fitting
-from ..sweep import executors
 from ..sweep.store import kept_answer
+from ..sweep.tasks import Answer, Task, answers
 from .family import FamilyMember, MachineFamily
-from .record import Answer, ExploredFamily, ExploredMachine, How
+from .record import ExploredFamily, ExploredMachine, How
 from .scaling import Profile, factor, holds_more
 
 Key = tuple[int, int]
 """A machine and a workload, by their numbers."""
-Task = tuple[Key, tuple[Labelled, ...], tuple[Mapping, ...]]
 Heard = Callable[[FamilyMember, Answer, How], None]
 METHOD = "explore"
 """The method of answers that other machines told."""
 EQUAL = 1e-9
 TRIED = 40  # mappings of other machines that are priced on one
 LONGEST = 120  # letters of the name of a file
-
-
-def solve(task: Task, method: str, seconds: float | None, stop: Callable[[], bool]) -> Answer:
-    """The answer for one machine and workload; a search that finds nothing answers why."""
-    _, asked, known = task
-    starts = known if registry.method(method).able.starts else ()
-    return answer(asked, method, Budget(seconds=seconds), Recorder(stop=stop), starts)
 
 
 def explore_family(
@@ -110,15 +99,7 @@ class _Study:
 
     def run(self, seconds: float | None, jobs: int, cluster: str | None, stop: Callable[[], bool]) -> ExploredFamily:
         self._read_all()
-        work = partial(solve, method=self.method, seconds=seconds)
-        tasks = self._tasks()
-        if cluster is not None:
-            answers = executors.dask(partial(work, stop=executors.never), tasks, cluster, stop)
-        elif jobs <= 1:
-            answers = executors.serial(partial(work, stop=stop), tasks, stop)
-        else:
-            answers = executors.processes(partial(work, stop=executors.told_to_stop), tasks, jobs, stop)
-        for (key, *_), one in answers:
+        for (key, *_), one in answers(self._tasks(), self.method, seconds, jobs, stop, cluster):
             known = self.running.pop(key)
             worse = known is not None and not (isinstance(one, Result) and one.value <= known.value)
             self._keep(key, known if worse and known is not None else one, "neighbour" if worse else "searched")
@@ -208,7 +189,7 @@ class _Study:
 
     # What is searched
 
-    def _tasks(self) -> Iterator[Task]:
+    def _tasks(self) -> Iterator[Task[Key]]:
         """The next search each time that one is asked for, until everything of this share is settled or running."""
         waiting = [key for key in self._keys() if key[0] in self.mine]
         while waiting:
@@ -302,15 +283,13 @@ def _largest_first(profile: Profile) -> tuple[float, float, float]:
 
 def _file_names(family: MachineFamily) -> dict[Key, str]:
     """The file of each machine and workload below the folder, by the values of its parameters."""
-    found: dict[Key, str] = {}
-    for w, workload in enumerate(family.workloads):
-        home = f"{w + 1}-{_plain(workload)}"[:LONGEST]
-        for m, member in enumerate(family.members):
-            name = _plain(member.label)
-            if len(name) > LONGEST:
-                name = f"{name[:LONGEST]}-{sha256(member.label.encode()).hexdigest()[:8]}"
-            found[m, w] = f"{home}/{name}.json"
-    return found
+    texts = [_plain(member.label) for member in family.members]
+    alike = Counter(texts)
+    for m, member in enumerate(family.members):
+        if len(texts[m]) > LONGEST or alike[texts[m]] > 1:
+            texts[m] = f"{texts[m][:LONGEST]}-{sha256(member.label.encode()).hexdigest()[:8]}"
+    homes = [f"{w + 1}-{_plain(workload)}"[:LONGEST] for w, workload in enumerate(family.workloads)]
+    return {(m, w): f"{home}/{text}.json" for w, home in enumerate(homes) for m, text in enumerate(texts)}
 
 
 def _plain(text: str) -> str:

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from ..errors import SpecError, nearest
+from ..errors import Ended, SpecError, nearest
 from ..machine.levels import Machine, Memory
-from ..mapping.tree import Mapping
 from ..mapspace.limits.data import BackLimit
-from ..problem import Budget, Guarantee, Problem
+from ..problem import Guarantee, Problem
 from ..reading.units import parse
 from ..result import Result
 from ..result.sweep import CapacityPoint, Sweep
 from ..result.unmapped import Unmapped
 from ..search import registry
-from ..search.answer import answer
-from ..search.method import Recorder
 from ..search.several import Labelled
 from ..workload.selectors import selector
-from . import executors
 from .store import AnswerStore
-
-Task = tuple[int, tuple[Labelled, ...], tuple[Mapping, ...]]
-"""A capacity, the problems that it makes, and what a stopped search for it had found."""
+from .tasks import Task, answers
 
 
 def sizes(capacities: str | Iterable[int | str]) -> list[int]:
@@ -79,13 +72,6 @@ def _resized(machine: Machine, memory: str, capacity: int) -> Machine:
     return replace(machine, levels=levels, facts=facts)
 
 
-def solve(task: Task, method: str, seconds: float | None, stop: Callable[[], bool]) -> Result | Unmapped:
-    """The answer for one capacity; a search that finds nothing answers why."""
-    _, asked, known = task
-    starts = known if registry.method(method).able.starts else ()
-    return answer(asked, method, Budget(seconds=seconds), Recorder(stop=stop), starts)
-
-
 def sweep_capacity(
     problem: Problem | Sequence[Labelled],
     memory: str,
@@ -113,17 +99,16 @@ def sweep_capacity(
     store = AnswerStore(folder, name, memory, title)
     store.refuse_others(lambda capacity: _problems(_of_each(several, memory, [capacity], fused)[capacity]), list(asked))
     found: dict[int, Result | Unmapped] = {}
-    missing: list[Task] = []
+    missing: list[Task[int]] = []
     for capacity, labelled in asked.items():
-        problems = _problems(labelled)
-        known = store.known(capacity, problems)
+        known = store.kept(capacity, _problems(labelled))
         if known is None or not _enough(known, method, seconds):
-            missing.append((capacity, labelled, store.begun(capacity, problems)))
+            missing.append((capacity, labelled, (known.mapping,) if isinstance(known, Result) else ()))
             continue
         found[capacity] = known
         store.mention(capacity)
         on_point(CapacityPoint(capacity, known), True)
-    for (capacity, *_), one in _run(missing, method, seconds, jobs, stop):
+    for (capacity, *_), one in answers(missing, method, seconds, min(jobs, len(missing)), stop):
         store.keep(capacity, one)
         found[capacity] = one
         on_point(CapacityPoint(capacity, one), False)
@@ -133,9 +118,11 @@ def sweep_capacity(
 
 
 def _enough(known: Result | Unmapped, method: str, seconds: float | None) -> bool:
-    """False if a method that proves is asked, and the answer is not proven: by another method, or in some budget where
-    there is none now."""
-    if not isinstance(known, Result) or known.optimal or registry.method(method).guarantee is Guarantee.NONE:
+    """False if nothing is known but a bound, a stop ended the search, or a method that proves is asked, and the answer
+    is not proven: by another method, or in some budget where there is none now."""
+    if known.ended is Ended.STOPPED or not isinstance(known, Result):
+        return isinstance(known, Unmapped) and known.status == "infeasible"
+    if known.optimal or registry.method(method).guarantee is Guarantee.NONE:
         return True
     return known.method == method and seconds is not None
 
@@ -159,13 +146,3 @@ def _of_each(
         capacity: tuple(Labelled(label, found[i][1]) for label, found in made)
         for i, (capacity, _) in enumerate(made[0][1])
     }
-
-
-def _run(
-    tasks: list[Task], method: str, seconds: float | None, jobs: int, stop: Callable[[], bool]
-) -> Iterator[tuple[Task, Result | Unmapped]]:
-    few = min(jobs, len(tasks))
-    if few <= 1:
-        return executors.serial(partial(solve, method=method, seconds=seconds, stop=stop), tasks, stop)
-    work = partial(solve, method=method, seconds=seconds, stop=executors.told_to_stop)
-    return executors.processes(work, tasks, few, stop)

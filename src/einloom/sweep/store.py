@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..errors import EinloomWarning, Ended, SpecError
-from ..mapping.tree import Mapping
+from ..errors import EinloomWarning, SpecError
 from ..problem import MODEL_VERSION, Problem
 from ..reading import writing
 from ..result import Result, document
@@ -16,28 +15,23 @@ from ..result.sweep import index_data, read_index
 from ..result.unmapped import Unmapped, read_answer
 
 
-def saved_answer(path: Path, *problems: Problem) -> Result | Unmapped | None:
-    """The unedited answer to one of these very problems by this version of the model that a file holds, or None."""
+def kept_answer(path: Path, *problems: Problem) -> Result | Unmapped | None:
+    """The unedited answer to one of these very problems by this version of the model that a file holds, or None.
+
+    A file that cannot be read is none, with a warning. Raises SpecError for an answer to another question, which is not
+    to be lost.
+    """
     if not path.exists():
         return None
-    answer = read_answer(path)
-    if answer.problem not in problems or answer.provenance.model_version != MODEL_VERSION:
-        return None
-    return answer if answer.recorded_digest == answer.found_digest else None
-
-
-def kept_answer(path: Path, *problems: Problem) -> Result | Unmapped | None:
-    """As `saved_answer`; a file that cannot be read is none, with a warning. Raises SpecError for an answer to another
-    question, which is not to be lost."""
     try:
-        found = saved_answer(path, *problems)
-        other = found is None and path.exists() and read_answer(path).problem not in problems
+        answer = read_answer(path)
     except SpecError as error:
         warnings.warn(f"{error}; it is searched again", EinloomWarning, stacklevel=2)
         return None
-    if other:
+    if answer.problem not in problems:
         raise SpecError("this answer is to another question; choose another folder", file=str(path))
-    return found
+    ours = answer.provenance.model_version == MODEL_VERSION and answer.recorded_digest == answer.found_digest
+    return answer if ours else None
 
 
 class AnswerStore:
@@ -79,19 +73,9 @@ class AnswerStore:
             told = f"the answers here for {listed} bits are to another question; choose another folder"
             raise SpecError(told, file=str(self.index))
 
-    def known(self, capacity: int, problems: Sequence[Problem]) -> Result | Unmapped | None:
-        """The finished and unedited answer to these very problems by this version of the model, or None."""
-        answer = kept_answer(self.folder / self._file(capacity), *problems)
-        if answer is None or answer.ended is Ended.STOPPED:
-            return None
-        return answer if isinstance(answer, Result) or answer.status == "infeasible" else None
-
-    def begun(self, capacity: int, problems: Sequence[Problem]) -> tuple[Mapping, ...]:
-        """What a search for the answer had found when it was stopped, or by another method, or in a budget."""
-        with suppress(SpecError):  # a broken file was told of when it was asked for
-            answer = saved_answer(self.folder / self._file(capacity), *problems)
-            return (answer.mapping,) if isinstance(answer, Result) else ()
-        return ()
+    def kept(self, capacity: int, problems: Sequence[Problem]) -> Result | Unmapped | None:
+        """As `kept_answer`, of the file of a capacity."""
+        return kept_answer(self.folder / self._file(capacity), *problems)
 
     def keep(self, capacity: int, answer: Result | Unmapped) -> None:
         """Save an answer, then name it in the index."""

@@ -11,18 +11,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol, Self
+from typing import Protocol
 
 from ...errors import Infeasible
 from ...mapping.tree import Mapping
-from ...problem import Budget, Objective, Problem
-from ..method import Watcher
-from .attempt import Solution
-from .drawing import Drawing
+from ...problem import Objective
 from .einsums.runs import TooManyChoices
-from .incumbent import Incumbent
-from .options import ExactOptions
-from .stops import Enough, Stops, StopsOnly
+from .head_starts import Search
+from .stops import Enough, StopsOnly
 
 PRODUCTS = ("edp", "product")
 AFTER = 0.06  # of a budget of seconds, after which a product that is far from the bound is left for energy
@@ -30,21 +26,10 @@ GAP = 1.1  # times the bound: what is known of a product is far from it from the
 SHARE = 0.5  # of what is left of a budget goes to energy alone, at most
 
 
-class ProductSearch(Protocol):
-    """What is asked of a search: what it knows, and to solve a problem like its own."""
+class ProductSearch(Search, Protocol):
+    """A search that also lets something be done at each of its checks of the budget."""
 
-    problem: Problem
-    budget: Budget
-    watcher: Watcher
-    incumbent: Incumbent
-    stops: Stops
-    drawing: Drawing
-    options: ExactOptions
     checks: Callable[[], None]
-
-    def within(self, problem: Problem, watcher: Watcher, draws: bool = False) -> Self: ...
-
-    def solve(self) -> Solution: ...
 
 
 def due(search: ProductSearch) -> bool:
