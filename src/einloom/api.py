@@ -199,8 +199,8 @@ def explore(
     how: dict[str, Any] = {"tolerance": tolerance, "method": method, "seconds": seconds, "jobs": jobs}
     with interrupts() as heard:
         done = explore_family(asked, folder, **how, share=share, cluster=cluster, every=every, stop=lambda: bool(heard))
-    if heard and done.counts["open"]:
-        told = f"interrupted: {done.counts['open']} machines are open; the same call goes on there"
+    if heard and done.unsettled:
+        told = f"interrupted: {done.unsettled} machines are not settled; the same call goes on there"
         warnings.warn(told, EinloomWarning, stacklevel=2)
     return done
 

@@ -9,6 +9,7 @@ import pytest
 import einloom as el
 from einloom.exploration.family import MachineFamily, read_family
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "explore"
 EDGE = """schema: machine/1
 name: edge
 parameters: {glb: 8 KiB, cores: 1}
@@ -64,6 +65,18 @@ def test_limits_and_names_beside_the_file(tmp_path: Path) -> None:
     text = WHOLE.replace('"matmul:m=4,n=4,k=4"', "w.yaml") + "mapspace: space.yaml\nspace: ragged\nobjective: latency\n"
     asked = read(tmp_path, text).members[0].asked[0][0].problem
     assert asked.mapspace.name == "ragged" and asked.mapspace.limits.holds and asked.objective.name == "latency"
+
+
+@pytest.mark.parametrize("name", ["edge-family", "tpu-family"])
+def test_the_examples_are_families(name: str) -> None:
+    assert len(read_family(EXAMPLES / f"{name}.yaml").members) > 10
+
+
+def test_the_page_shows_the_example() -> None:
+    page = (EXAMPLES.parents[1] / "docs" / "explore.md").read_text(encoding="utf-8")
+    shown = page.split("```yaml\n")[1].split("```")[0]
+    example = (EXAMPLES / "edge-family.yaml").read_text(encoding="utf-8")
+    assert shown.splitlines()[1:] == example.splitlines()[1:]
 
 
 @pytest.mark.parametrize(

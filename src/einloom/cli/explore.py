@@ -79,5 +79,5 @@ def explore_verb(
         )
         page = (report_path, lambda: exploration_page(done))
         deliver(f"{done}wrote {output}\n", (csv_path, done.to_csv), page)
-    if stop:
-        stopped(stop, f"{done.counts['open']} machines are open; the same command goes on there")
+    if stop and done.unsettled:
+        stopped(stop, f"{done.unsettled} machines are not settled; the same command goes on there")

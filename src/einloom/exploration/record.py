@@ -7,6 +7,7 @@ from math import inf
 from typing import Literal
 
 from ..dataclass import dataclass
+from ..errors import Ended
 from ..once import cached_property
 from ..problem import Objective
 from ..report.text.results import objective_value
@@ -77,6 +78,14 @@ class ExploredFamily:
         """How many machines are known how; ``no mapping``: of those, how many are proven to have none."""
         found: dict[str, int] = {how: sum(one.how == how and one.legal for one in self.machines) for how in _SAID}
         return {**found, "no mapping": sum(not one.legal for one in self.machines)}
+
+    @property
+    def unsettled(self) -> int:
+        """How many machines are open, or have an answer of a search that was stopped."""
+        stopped = [
+            any(one is not None and one.ended is Ended.STOPPED for one in known.answers) for known in self.machines
+        ]
+        return sum(known.how == "open" or ended for known, ended in zip(self.machines, stopped, strict=True))
 
     @property
     def worst_gap(self) -> float | None:
