@@ -37,37 +37,24 @@ def columns(
 ) -> str:
     """A titled table; the widest columns give way until it fits into 100 columns.
 
-    Texts that are too long lose their end, or their middle where two of a column would look the same.
+    Texts that are too long are cut, different ones of a column differently (`shortened`).
     left: columns that are aligned left (all by default, others right). rule: a line above the last row.
     """
     widths = [max(len(str(row[i])) for row in (heads, *rows)) for i in range(len(heads))]
     while sum(widths) + len(_GAP) * len(widths) > WIDTH and max(widths) > 8:
         widths[widths.index(max(widths))] -= 1
 
-    given = [{row[i] for row in rows} for i in range(len(heads))]
-    alike = [len({_cut(one, widths[i]) for one in given[i]}) < len(given[i]) for i in range(len(heads))]
-
     def line(cells: Sequence[str]) -> str:
-        parts = []
-        for i, cell in enumerate(cells):
-            text = _cut(cell, widths[i], alike[i])
-            parts.append(text.ljust(widths[i]) if left is None or i in left else text.rjust(widths[i]))
-        return (_GAP + _GAP.join(parts)).rstrip()
+        pairs = zip(cells, widths, strict=True)
+        sides = [one.ljust(n) if left is None or i in left else one.rjust(n) for i, (one, n) in enumerate(pairs)]
+        return (_GAP + _GAP.join(sides)).rstrip()
 
+    texts = [shortened([row[i] for row in rows], width, _ELLIPSIS) for i, width in enumerate(widths)]
     bar = _GAP + _GAP.join("-" * width for width in widths)
-    body = [line(row) for row in rows]
+    body = [line(cells) for cells in zip(*texts, strict=True)]
     if rule and len(body) > 1:
         body.insert(-1, bar)
     return "\n".join([title, line(shortened(heads, widths, _ELLIPSIS)), bar, *body])
-
-
-def _cut(text: str, width: int, middle: bool = False) -> str:
-    """The text in so many columns, without its end or its middle."""
-    if len(text) <= width:
-        return text
-    kept = width - len(_ELLIPSIS)
-    tail = kept // 2 if middle else 0
-    return text[: kept - tail] + _ELLIPSIS + text[len(text) - tail :]
 
 
 def csv_text(records: Sequence[Mapping[str, object]]) -> str:
