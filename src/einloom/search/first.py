@@ -28,6 +28,7 @@ from ..mapspace.ffm.space import Ffm
 from ..mapspace.registry import space_for
 from ..problem import Budget, Problem
 from .evaluator import SURELY, Evaluator
+from .heuristics.compiling import COMPILER
 from .heuristics.points import INFINITE, Points, Sums, Valued, accepted, changed_paths
 from .method import Watcher
 
@@ -356,9 +357,9 @@ class FirstMappings:
         return points.machine_code or (self._spent >= LOADS and self._loaded(points))
 
     def _loaded(self, points: Points) -> bool:
-        """True if machine code is loaded now, or was."""
-        if self._machine_code and not points.machine_code:
-            self._machine_code = points.load()
+        """True if machine code is loaded now, or was; if there is none yet, it is made beside the search."""
+        if self._machine_code and not points.machine_code and not COMPILER.waits:
+            self._machine_code = points.load() or COMPILER.begun(points.facts.ragged) or points.load()
         return points.machine_code
 
     # -- all together ------------------------------------------------------------------------------------------------

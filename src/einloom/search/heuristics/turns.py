@@ -54,7 +54,6 @@ class Turns(FirstMappings):
     ) -> None:
         super().__init__(problem, watch, machine_code)
         self.seed = seed
-        self._loads = machine_code
         self._ends = None if seconds is None else time.monotonic() + seconds
         self._shares = (TOGETHER, TOGETHER) if seconds is None else (min(TOGETHER, PART * seconds), MOST * seconds)
         self.early = self._shares[0]
@@ -74,12 +73,9 @@ class Turns(FirstMappings):
 
     def _visits(self) -> Iterator[None]:
         """Pieces as of the base until there is a mapping; then a turn is a piece."""
-        turns = None
         for _ in super()._visits():
             yield
-            if turns is None and self.best is not None and self._points is not None:
-                turns = self._able(self._points)
-            if turns:
+            if self.best is not None and self._points is not None and self._able(self._points):
                 yield from self._by_turns()
 
     def go_on_near(self, mapping: Mapping) -> None:
@@ -114,12 +110,12 @@ class Turns(FirstMappings):
     def _able(self, points: Points) -> bool:
         """True if turns are worth it; else the proof gets more of the seconds where a point costs a walk. Within a
         budget of seconds turns are worth it there, too: the proof may not end by then."""
-        if not points.additive or points.facts.count > LARGEST or not self._loads:
+        if not points.additive or points.facts.count > LARGEST:
             return False
         if None in points.closed and self._ends is None:
             self.early, self.hurried = WALKS, SELDOM
             return False
-        return points.machine_code or points.load()
+        return self._loaded(points)
 
     def _take(self, method: StateMethod, seconds: float, rng: Random) -> None:
         """One turn of a method, from the best states so far."""
