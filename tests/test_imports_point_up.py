@@ -30,7 +30,7 @@ ROOMS = {  # the same inside a folder; a later module of the list may import the
     "diagnose": "constraints easier record feasibility text document edits conflict sensitivity alternatives "
     "relaxations reason",
     "mapspace": "divisors limits space files ffm registry",
-    "exploration": "family scaling record page study",
+    "exploration": "family regions scaling record page study",
     "dataflows": "families casts rewrites rules files concurrent_forms",
     "reading": "plugins writing dimensions arithmetic units yamltree jsonplaces located keys facts fields json_schema",
     "interop": "bundle clocks one_unit accelforge tileflow onnx torch zigzag timeloop registry",

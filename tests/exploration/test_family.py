@@ -103,7 +103,6 @@ def test_the_page_shows_the_example() -> None:
         ("step: 2}", "step: 2}\nwhere: [cores > 9]", 7, "no machine"),
         ("step: 2}", "step: 2}\ncost: glb", 7, "plain number"),
         ("step: 2}", "step: 2}\ncost: 1 - cores", 7, "at least 0"),
-        ("step: 2}", "step: 2}\nobjective: pareto", 7, "one objective"),
         ("step: 2}", "step: 2}\nobjectiv: edp", 7, "objective"),
         ("step: 2}", "step: 2}\nspace: raged", 7, "ragged"),
         ("step: 2", "step: 0.00001", 5, "at most 100,000"),
@@ -114,3 +113,12 @@ def test_mistakes_have_their_place(tmp_path: Path, old: str, new: str, line: int
     with pytest.raises(el.SpecError, match=said) as caught:
         read(tmp_path, WHOLE.replace(old, new, 1))
     assert f"family.yaml:{line}" in str(caught.value), caught.value
+
+
+def test_a_front_of_several_numbers_of_tiles_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "family.yaml").write_text(
+        "schema: family/1\nmachine: simple\nworkloads: [tileflow-bert-s]\nparameters: {glb_bits: [65536]}\n"
+        "objective: pareto\ndataflow: flash-attention\n"
+    )
+    with pytest.raises(el.SpecError, match=r"family\.yaml.* mappings of one workload"):
+        read_family(tmp_path / "family.yaml")

@@ -10,7 +10,9 @@ import pytest
 
 from einloom.errors import Infeasible, SpecError
 from einloom.exploration import scaling
-from einloom.exploration.scaling import Profile, factor, holds_more
+from einloom.exploration.record import points_of
+from einloom.exploration.regions import Region, below, scaled
+from einloom.exploration.scaling import Profile, factors, holds_more
 from einloom.machine.levels import Fanout, Machine, Memory
 from einloom.mapspace.space import Mapspace
 from einloom.problem import Budget, Objective, Problem, keeps_time
@@ -27,6 +29,7 @@ GOALS = (
     Objective("product", powers=(2.0, 1.0)),
     Objective("product", powers=(0.5, 2.0)),
 )
+PARETO = Objective("pareto")
 
 
 def varied(machine: Machine, rng: Random) -> Machine:
@@ -79,13 +82,49 @@ def wrong(seed: int) -> str | None:
     goal = GOALS[seed % len(GOALS)] if seed % 7 else Objective("traffic", machine.memories[0].name)
     goal = goal if keeps_time(machine) and keeps_time(other) else GOALS[0]
     known, here = (Problem(workload, one, space, goal) for one in (machine, other))
-    times = factor(Profile.of(machine), Profile.of(other), goal)
+    times, _ = factors(Profile.of(machine), Profile.of(other), goal)
     if not holds_more(Profile.of(machine), Profile.of(other)):
         return f"{seed}: no smaller machine"
     least, value = optimum(known), optimum(here)
     if least == inf:
         return None if value == inf else f"{seed}: has a mapping where more room has none"
     return f"{seed}: {times * least!r} above {value!r}" if times * least > value * (1 + 1e-9) else None
+
+
+def front(problem: Problem) -> Region:
+    """The Pareto set that `exact` proves; empty where no mapping is legal."""
+    try:
+        found = ask(method("exact"), problem, Budget())
+    except Infeasible:
+        return ()
+    assert found.optimal
+    return points_of(found)
+
+
+def wrong_front(seed: int) -> str | None:
+    """The same of Pareto sets: each point of the other machine is above some point of the known one, times factors."""
+    rng = Random(f"two fronts {seed}")
+    workload, machine, space = draw(seed).files.read
+    space = searched(workload, machine, replace(space, concurrent="none"))
+    other = varied(machine, rng)
+    if not (keeps_time(machine) and keeps_time(other)):
+        return None
+    known, here = (Profile.of(one) for one in (machine, other))
+    region = scaled(front(Problem(workload, machine, space, PARETO)), factors(known, here, PARETO))
+    found = front(Problem(workload, other, space, PARETO))
+    above = [p for p in found if not below(region, ((p[0] * (1 + 1e-9), p[1] * (1 + 1e-9)),))]
+    return f"{seed}: {above} not above {region}" if above else None
+
+
+@pytest.mark.parametrize("first", range(0, 30, 10))
+def test_no_front_lies_outside_its_region(first: int) -> None:
+    assert [said for seed in range(first, first + 10) if (said := wrong_front(seed))] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(100, 600, 50))
+def test_no_front_of_many_lies_outside_its_region(first: int) -> None:
+    assert [said for seed in range(first, first + 50) if (said := wrong_front(seed))] == []
 
 
 @pytest.mark.parametrize("first", range(0, 40, 10))
@@ -107,6 +146,7 @@ def test_a_mistake_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The largest ratio in place of the least is seen on the same problems."""
     monkeypatch.setattr(scaling, "_least", _largest)
     assert any(wrong(seed) for seed in range(40))
+    assert any(wrong_front(seed) for seed in range(30))
 
 
 def test_bounds_follow_what_changes() -> None:
@@ -116,7 +156,7 @@ def test_bounds_follow_what_changes() -> None:
     def against(**changed: object) -> tuple[float, ...]:
         other = replace(known, levels=(known.levels[0], replace(memory, **changed)))  # type: ignore[arg-type]
         profiles = Profile.of(known), Profile.of(other)
-        return tuple(round(factor(*profiles, goal), 9) for goal in GOALS[:3])
+        return tuple(round(factors(*profiles, goal)[0], 9) for goal in GOALS[:3])
 
     assert against() == (1, 1, 1)
     assert against(size=32) == (1, 1, 1) and against(size=65) == (0, 0, 0) and against(size=None) == (0, 0, 0)

@@ -10,13 +10,15 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import einloom as el
 from commands import run
 from einloom.exploration import study
 from einloom.exploration.family import read_family
-from einloom.exploration.record import ExploredFamily, ExploredMachine
+from einloom.exploration.record import ExploredFamily, ExploredMachine, points_of
+from einloom.exploration.regions import Region, below, distance, staircase
 from einloom.exploration.study import explore_family
 from einloom.result import Result
 from einloom.result.unmapped import Unmapped
@@ -301,3 +303,90 @@ def test_a_proof_is_searched_after_a_method_without_one(family: Path, tmp_path: 
     done = el.explore(family, tmp_path / "answers", every=True)
     same(done)
     assert done.worst_gap is not None and done.worst_gap < 1e-9
+
+
+FRONTS = FAMILY.replace("edp", "pareto").replace(
+    "[16 bit, 128 B, 256 B, 512 B, 8 KiB]", "[16 bit, 128 B, 512 B, 8 KiB]"
+)
+
+
+def fronts(done: ExploredFamily) -> list[Region]:
+    """What `map` proves of every machine."""
+    found = list[Region]()
+    for known in done.machines:
+        asked = known.member.asked[0][0].problem
+        try:
+            one = el.map(asked.workload, asked.machine, objective="pareto", mapspace=asked.mapspace)
+        except el.Infeasible:
+            found.append(())
+        else:
+            assert one.optimal
+            found.append(staircase((p.energy, p.latency) for p in one.front))
+    return found
+
+
+def test_the_fronts_of_all_machines_are_those_that_map_finds(family: Path, tmp_path: Path) -> None:
+    family.write_text(FRONTS)
+    done = el.explore(family, tmp_path / "answers")
+    every = fronts(done)
+    assert done.counts["open"] == 0 and done.counts["neighbour"] > 0 and done.counts["beaten"] > 0
+    for known, points in zip(done.machines, every, strict=True):
+        assert known.legal == bool(points)
+        if known.how != "beaten":
+            assert np.allclose(known.points, points, rtol=1e-9) and (known.gap or 0.0) < 1e-9
+        assert all(below(known.region, ((a * (1 + 1e-9), b * (1 + 1e-9)),)) for a, b in points)
+    costs = [known.member.cost or 0.0 for known in done.machines]
+    best = [
+        (i, a, b)
+        for i, points in enumerate(every)
+        for a, b in points
+        if not any(
+            (costs[j] <= costs[i] and c <= a * (1 + 1e-9) and d <= b * (1 + 1e-9))
+            and (costs[j], c, d) < (costs[i], a * (1 - 1e-9), b)
+            for j, others in enumerate(every)
+            for c, d in others
+        )
+    ]
+    assert {(costs[i], round(a, 18), round(b, 18)) for i, (a, b) in done.front_points} == {
+        (costs[i], round(a, 18), round(b, 18)) for i, a, b in best
+    }
+    again = el.explore(family, tmp_path / "answers")
+    assert again.to_csv() == done.to_csv()
+
+
+def test_fronts_of_several_workloads_are_added(family: Path, tmp_path: Path) -> None:
+    several = '["matmul:m=8,n=8,k=8", {workload: "matmul:m=16,n=4,k=4", weight: 2.5}]'
+    text = FRONTS.replace('["matmuls:n=2,m=16,kn=16"]', several)
+    family.write_text(text.replace("[16 bit, 128 B, 512 B, 8 KiB]", "[128 B]"))
+    done = el.explore(family, tmp_path / "answers", every=True)
+    for known in done.machines:
+        parts = [points_of(one) for one in known.answers if isinstance(one, Result)]
+        sums = {(a + 2.5 * c, b + 2.5 * d) for a, b in parts[0] for c, d in parts[1]}
+        assert known.points == staircase(sums) and done.value(known) == min(a * b for a, b in sums)
+
+
+def test_a_tolerance_keeps_fronts_near(family: Path, tmp_path: Path) -> None:
+    text = FRONTS.replace("[8 GB/s, 32 GB/s]", "[1 GB/s, 1.1 GB/s, 1.2 GB/s]").replace("[1, 4]", "[4]")
+    family.write_text(text.replace("[16 bit, 128 B, 512 B, 8 KiB]", "[128 B, 8 KiB]"))
+    exact = el.explore(family, tmp_path / "exact", every=True)
+    near = el.explore(family, tmp_path / "near", tolerance=0.4, every=True)
+    assert near.counts["searched"] < exact.counts["searched"]
+    for known, points in zip(near.machines, fronts(near), strict=True):
+        assert known.gap is not None and distance(known.points, points) <= known.gap + 1e-9 <= 0.4 + 2e-9
+    assert near.worst_gap is not None and near.worst_gap > 0
+
+
+def test_fronts_are_printed_and_drawn(family: Path, tmp_path: Path) -> None:
+    family.write_text(FRONTS)
+    page, table = tmp_path / "page.html", tmp_path / "all.csv"
+    code, said = run("explore", family, "-o", tmp_path / "answers", "--csv", table, "--report", page)
+    assert code == 0 and "no other machine has a mapping with less energy and latency and costs no more" in said
+    rows = list(csv.DictReader(io.StringIO(table.read_text())))
+    assert sum(row["front"] == "True" for row in rows) > 3 and {row["status"] for row in rows} == {
+        "found",
+        "infeasible",
+        "unknown",
+    }
+    assert "latency against energy of" in page.read_text()
+    kept = next(row["file"] for row in rows if row["how"] == "neighbour")
+    assert el.verify(str(tmp_path / "answers" / kept), quick=True).ok

@@ -68,7 +68,9 @@ def explore_verb(
     asked = read_family(family)
 
     def told(member: FamilyMember, one: Answer, way: str) -> None:
+        points = len(one.front) if isinstance(one, Result) else 0
         found = objective_value(one.objective, one.value) if isinstance(one, Result) else one.status
+        found = f"{points} point{'s' * (points > 1)}, least EDP {found}" if points else found
         several = f"  {one.workload.name}" if len(asked.workloads) > 1 else ""
         tell(f"{member.label}{several}  {found}{'  (known from other machines)' if way == 'neighbour' else ''}")
 

@@ -8,11 +8,12 @@ from ..report.draw.drawing import Line, Mark, Plot, Ruler
 from ..report.draw.markup import Html, el, table_of
 from ..report.draw.svg import html_of
 from ..report.page.shell import paged, part
-from ..report.text.results import objective_value
+from ..report.text.results import joules, objective_value, seconds
 from ..result import Result
 from .record import ExploredFamily, ExploredMachine, said_cost
 
 MOST = 2000  # machines in the table
+LINES = 20  # machines whose fronts are drawn as lines
 
 
 def exploration_page(done: ExploredFamily) -> str:
@@ -23,7 +24,11 @@ def exploration_page(done: ExploredFamily) -> str:
         *(el("p", line.strip()) for line in done.counted.split("\n")),
     )
     parts = [part("front", "Machines that no other beats", _table(done, done.front))]
-    if done.family.costs and any(done.value(one) is not None for one in done.machines):
+    if done.pareto and done.front:
+        told = "A circle is a mapping that no machine beats at no more cost. Each line is the front of a machine."
+        said = el("p", told, class_="note")
+        parts.append(part("points", "latency against energy", html_of(ends(done)), said))
+    elif done.family.costs and any(done.value(one) is not None for one in done.machines):
         said = el("p", "The line is the front: no machine lies below and left of a point on it.", class_="note")
         parts.append(part("trade", f"{done.objective.measured} against {done.family.costs}", html_of(plot(done)), said))
     shown = done.machines[:MOST]
@@ -49,8 +54,40 @@ def plot(done: ExploredFamily) -> Plot:
         value, cost = done.value(one) or 0.0, one.member.cost or 0.0
         stairs += [(cost, stairs[-1][1] if stairs else up.high), (cost, value)]
     stairs += [(across.high, stairs[-1][1])] if stairs else []
+    marks.sort(key=_covering)
     label = f"{done.objective.measured} against {done.family.costs} of {len(marks)} machines, {len(best)} on the front"
     return Plot(label, across, up, (Line(tuple(stairs), "front"),), tuple(marks))
+
+
+def ends(done: ExploredFamily) -> Plot:
+    """Latency and energy of the points of every machine, and lines along those of machines on the common front."""
+    on = set(done.front_points)
+    marks = list[Mark]()
+    for i, one in enumerate(done.machines):
+        cost = f", {said_cost(done.family.costs, one.member.cost or 0.0)}" if done.family.costs else ""
+        for energy, latency in one.points:
+            best = (i, (energy, latency)) in on
+            tip = f"{one.member.label}: {joules(energy)}, {seconds(latency)}{cost}"
+            marks.append(Mark((energy, latency), "trade on" if best else "trade", 0 if best else 1, tip))
+    across = _ruler("energy [J]", [mark.at[0] for mark in marks], False)
+    up = _ruler("latency [s]", [mark.at[1] for mark in marks], False)
+    lines = tuple(Line(_stairs(one, across.high, up.high), "front") for one in done.front[:LINES])
+    marks.sort(key=_covering)
+    label = f"latency against energy of {len(marks)} mappings, {len(on)} on the front of {len(done.front)} machines"
+    return Plot(label, across, up, lines, tuple(marks))
+
+
+def _covering(mark: Mark) -> bool:
+    """A key by which marks on the front are drawn last."""
+    return mark.role == "trade on"
+
+
+def _stairs(one: ExploredMachine, high: float, top: float) -> tuple[tuple[float, float], ...]:
+    """The line above and right of which a machine has mappings."""
+    corners: list[tuple[float, float]] = []
+    for energy, latency in one.points:
+        corners += [(energy, corners[-1][1] if corners else top), (energy, latency)]
+    return (*corners, (high, corners[-1][1]))
 
 
 def _ruler(name: str, values: Sequence[float], area: bool) -> Ruler:
@@ -67,14 +104,14 @@ def _ruler(name: str, values: Sequence[float], area: bool) -> Ruler:
 
 def _table(done: ExploredFamily, machines: Sequence[ExploredMachine]) -> Html:
     costs = done.family.costs
-    heads = (*done.family.parameters, *([costs] if costs else []), done.objective.measured, "gap", "known", "answers")
+    measured = ("points on the front", "energy", "latency") if done.pareto else (done.objective.measured,)
+    heads = (*done.family.parameters, *([costs] if costs else []), *measured, "gap", "known", "answers")
     numbers = range(len(heads) - 2)
     rows = []
     for one in machines:
-        value, gap = done.value(one), done.gap(one)
         cells = [text for _, text in one.member.values]
         cells += [said_cost(costs, one.member.cost or 0.0)] if costs else []
-        cells += [_value(done, one, value), "" if gap is None else f"{gap:.2%}"]
+        cells += [*_said(done, one), "" if one.gap is None else f"{one.gap:.2%}"]
         files = [name for name, answer in zip(one.files, one.answers, strict=True) if isinstance(answer, Result)]
         rows.append(
             el(
@@ -87,8 +124,9 @@ def _table(done: ExploredFamily, machines: Sequence[ExploredMachine]) -> Html:
     return el("div", table_of(heads, rows, numbers=numbers), class_="scroll")
 
 
-def _value(done: ExploredFamily, one: ExploredMachine, value: float | None) -> str:
-    if value is not None:
-        return objective_value(done.objective, value, 6)
+def _said(done: ExploredFamily, one: ExploredMachine) -> list[str]:
+    """What `ExploredFamily.said` says; for a machine without a value what that is at least."""
     bound = done.bound(one)
-    return f"at least {objective_value(done.objective, bound, 6)}" if one.legal and bound > 0 else ""
+    if one.points or done.pareto or not one.legal or not bound > 0:
+        return done.said(one)
+    return [f"at least {objective_value(done.objective, bound, 6)}"]

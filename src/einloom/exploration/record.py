@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from math import inf
 from typing import Literal
 
@@ -10,11 +10,12 @@ from ..dataclass import dataclass
 from ..errors import Ended
 from ..once import cached_property
 from ..problem import Objective
-from ..report.text.results import objective_value
+from ..report.text.results import joules, objective_value, seconds
 from ..report.text.table import columns, csv_text
 from ..result import Result
 from ..sweep.tasks import Answer
 from .family import FamilyMember, MachineFamily
+from .regions import EQUAL, Archive, Point, Region, distance, least, staircase, summed
 
 How = Literal["searched", "neighbour", "beaten", "open"]
 """Where the answer for a machine comes from: a search; the mapping and the bound of other machines; nowhere, because
@@ -22,22 +23,41 @@ another machine costs no more and has no larger value than this one has at least
 FEW = 20  # machines that a table prints
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ExploredMachine:
-    """What is known of one machine. answers: for each workload, None where there is none. bounds: for each workload
-    what its value is at least, 0 where nothing is proven; infinite where no mapping exists. files: where the answers
-    are, below the folder."""
+    """What is known of one machine. answers: for each workload, None where there is none. regions: for each workload
+    where all its mappings lie (`regions`); empty where none exists. files: where the answers are, below the folder.
+    weights: of the workloads."""
 
     member: FamilyMember
     how: How
     answers: tuple[Answer | None, ...]
-    bounds: tuple[float, ...]
+    regions: tuple[Region, ...]
     files: tuple[str, ...]
+    weights: tuple[float, ...]
+
+    @cached_property
+    def points(self) -> Region:
+        """The weighted sums of the workloads' values, or of energies and of latencies that no other sum beats; none if
+        a workload has no mapping."""
+        found = [points_of(one) for one in self.answers if isinstance(one, Result)]
+        return summed(self.weights, found) if len(found) == len(self.weights) else ()
+
+    @cached_property
+    def region(self) -> Region:
+        """Where all such sums lie."""
+        return summed(self.weights, self.regions)
+
+    @property
+    def gap(self) -> float | None:
+        """By which part the value may be smaller, or energy and latency of some mapping both, than of all that are
+        known. None without a value."""
+        return distance(self.points, self.region) if self.points else None
 
     @property
     def legal(self) -> bool:
         """False if it is proven that a workload has no mapping, here or on a machine that holds more."""
-        return max(self.bounds) < inf
+        return all(self.regions)
 
 
 @dataclass(frozen=True)
@@ -48,30 +68,45 @@ class ExploredFamily:
     objective: Objective
     machines: tuple[ExploredMachine, ...]
 
+    @property
+    def pareto(self) -> bool:
+        """True if every machine has a Pareto set of energy and latency."""
+        return self.objective.name == "pareto"
+
     def value(self, known: ExploredMachine) -> float | None:
-        """The weighted sum of the workloads' values; None if one has no mapping."""
-        values = [one.value for one in known.answers if isinstance(one, Result)]
-        return _sum(self.family.weights, values) if len(values) == len(self.family.weights) else None
+        """The weighted sum of the workloads' values; for ``pareto`` the least product of an energy and its latency.
+        None if a workload has no mapping."""
+        return least(known.points, self.pareto) if known.points else None
 
     def bound(self, known: ExploredMachine) -> float:
-        """What that sum is at least."""
-        return _sum(self.family.weights, known.bounds)
+        """What that value is at least; infinite where it is proven that there is none."""
+        return least(known.region, self.pareto)
 
     def gap(self, known: ExploredMachine) -> float | None:
-        """(value - bound) / value; None without a value."""
-        value = self.value(known)
-        return None if value is None else max(0.0, 1 - self.bound(known) / value) if value > 0 else 0.0
+        """(value - bound) / value; for ``pareto`` by which part energy and latency of some mapping may both be smaller
+        than those of all known ones. None without a value."""
+        return known.gap
 
     @cached_property
     def front(self) -> tuple[ExploredMachine, ...]:
         """The machines that no other beats: none costs less, or as much, and has a smaller value, or as small a one.
-        Without costs, those of the least value. By rising cost."""
-        found: list[ExploredMachine] = []
-        pairs = [(value, known) for known in self.machines if (value := self.value(known)) is not None]
-        for value, known in sorted(pairs, key=lambda pair: (pair[1].member.cost or 0.0, pair[0])):
-            if not found or value < (self.value(found[-1]) or 0.0) * (1 - 1e-9):
-                found.append(known)
-        return tuple(found) if self.family.costs else tuple(found[-1:])
+
+        For ``pareto`` those with a point that none beats; without costs, those of the least value. By rising cost.
+        """
+        places = dict.fromkeys(place for place, _ in self.front_points)
+        return tuple(self.machines[place] for place in places)
+
+    @cached_property
+    def front_points(self) -> tuple[tuple[int, Point], ...]:
+        """The place of a machine and a point of it: those that no machine beats that costs no more. By rising cost."""
+        costs = [known.member.cost or 0.0 for known in self.machines]
+        found = [(costs[i], point, i) for i, known in enumerate(self.machines) for point in known.points]
+        archive, kept = Archive(), list[tuple[int, Point]]()
+        for cost, point, i in sorted(found):
+            if not archive.beats(cost, ((point[0] * (1 + EQUAL), point[1] * (1 + EQUAL)),)):
+                archive.add(cost, (point,))
+                kept.append((i, point))
+        return tuple(kept) if self.family.costs or self.pareto else tuple(kept[-1:])
 
     @property
     def counts(self) -> dict[str, int]:
@@ -93,18 +128,22 @@ class ExploredFamily:
         gaps = [gap for one in self.machines if (gap := self.gap(one)) is not None]
         return max(gaps, default=None)
 
-    @property
+    @cached_property
     def records(self) -> tuple[dict[str, object], ...]:
-        """Plain data in SI units: for every machine and workload what is known, None where nothing is."""
-        best = set(map(id, self.front))
+        """Plain data in SI units: for every machine and workload what is known, None where nothing is. For ``pareto``
+        every point of a machine instead, of several workloads the weighted sums."""
+        if self.pareto:
+            best = set(self.front_points)
+            return tuple(one for i, known in enumerate(self.machines) for one in _points(self, known, i, best))
+        front = set(map(id, self.front))
         return tuple(
-            _record(self, known, i, id(known) in best)
+            _record(self, known, i, id(known) in front)
             for known in self.machines
             for i in range(len(self.family.workloads))
         )
 
     def to_csv(self) -> str:
-        """A line per machine and workload, heads first."""
+        """A line per record, heads first."""
         return csv_text(self.records)
 
     def __str__(self) -> str:
@@ -127,17 +166,38 @@ class ExploredFamily:
         if not self.front:
             return "no machine has a mapping yet"
         costs = self.family.costs
-        heads = (*self.family.parameters, *([costs] if costs else []), self.objective.measured, "gap")
+        measured = ("points", "energy", "latency") if self.pareto else (self.objective.measured,)
+        heads = (*self.family.parameters, *([costs] if costs else []), *measured, "gap")
         rows = []
         for known in self.front[:FEW]:
-            gap, value = self.gap(known), self.value(known)
-            assert gap is not None and value is not None
             cost = [said_cost(costs, known.member.cost or 0.0)] if costs else []
             texts = [text for _, text in known.member.values]
-            rows.append([*texts, *cost, objective_value(self.objective, value, 6), f"{gap:.2%}"])
+            rows.append([*texts, *cost, *self.said(known), f"{known.gap or 0.0:.2%}"])
         more = len(self.front) - FEW
-        title = f"no other machine has a smaller {self.objective} and costs no more" if costs else "the best machine"
+        if self.pareto:
+            title = "no other machine has a mapping with less energy and latency" + (
+                " and costs no more" if costs else ""
+            )
+        else:
+            title = (
+                f"no other machine has a smaller {self.objective} and costs no more" if costs else "the best machine"
+            )
         return columns(title, heads, rows, left=()) + (f"\n  and {more} more" if more > 0 else "")
+
+    def said(self, known: ExploredMachine) -> list[str]:
+        """The value of a machine in words; for ``pareto`` how many of its points are on the front, and the energies and
+        latencies of these."""
+        if not self.pareto:
+            value = self.value(known)
+            return ["" if value is None else objective_value(self.objective, value, 6)]
+        best = {point for i, point in self.front_points if self.machines[i] is known}
+        points = sorted(best) or known.points
+        if not points:
+            return ["", "", ""]
+        ends = (points[0], points[-1]) if len(points) > 1 else points[:1]
+        energies = " to ".join(joules(energy) for energy, _ in ends)
+        latencies = " to ".join(seconds(latency) for _, latency in ends)
+        return [str(len(best)), energies, latencies]
 
 
 _SAID: dict[How, str] = {
@@ -153,8 +213,25 @@ def said_cost(costs: str, cost: float) -> str:
     return f"{cost * 1e6:.4g} mm2" if costs == "area" else f"{cost:.6g}"
 
 
-def _sum(weights: Sequence[float], values: Sequence[float]) -> float:
-    return sum(weight * value for weight, value in zip(weights, values, strict=True))
+def points_of(one: Result) -> Region:
+    """The value of an answer, and 0; the energies and latencies of a Pareto set."""
+    return staircase((point.energy, point.latency) for point in one.front) or ((one.value, 0.0),)
+
+
+def _points(
+    all_of: ExploredFamily, known: ExploredMachine, i: int, best: set[tuple[int, Point]]
+) -> Iterator[dict[str, object]]:
+    """A record for each point of the machine at place i, or one without numbers."""
+    found: dict[str, object] = dict(known.member.values)
+    if all_of.family.costs:
+        found[all_of.family.costs] = known.member.cost
+    status = "found" if known.points else "infeasible" if not known.legal else "unknown"
+    found |= {"workload": " + ".join(all_of.family.workloads), "how": known.how, "status": status}
+    files = [name for name, one in zip(known.files, known.answers, strict=True) if one is not None]
+    for point in known.points or (None,):
+        energy, latency = point or (None, None)
+        more = {"gap": known.gap, "front": (i, point) in best, "file": " ".join(files)}
+        yield {**found, "energy": energy, "latency": latency, **more}
 
 
 def _record(all_of: ExploredFamily, known: ExploredMachine, i: int, best: bool) -> dict[str, object]:
@@ -164,13 +241,14 @@ def _record(all_of: ExploredFamily, known: ExploredMachine, i: int, best: bool) 
         found[all_of.family.costs] = known.member.cost
     found |= {"workload": all_of.family.workloads[i], "objective": all_of.objective.measured, "how": known.how}
     none: dict[str, object] = dict.fromkeys(("value", "energy", "latency", "bound", "gap", "method", "seconds", "file"))
-    bound = known.bounds[i] if 0 < known.bounds[i] < inf else None
+    low = least(known.regions[i], False)
+    bound = low if 0 < low < inf else None
     status = "found" if isinstance(answer, Result) else "unknown" if answer is None else answer.status
-    status = "infeasible" if known.bounds[i] == inf else status
+    status = "infeasible" if low == inf else status
     found |= {"status": status, **none, "bound": bound, "front": best}
     if answer is not None:
         found |= {"method": answer.method, "seconds": answer.seconds, "file": known.files[i]}
     if isinstance(answer, Result):
         found |= {"value": answer.value, "energy": answer.cost.energy, "latency": answer.cost.latency}
-        found["gap"] = max(0.0, 1 - known.bounds[i] / answer.value) if answer.value > 0 else 0.0
+        found["gap"] = max(0.0, 1 - low / answer.value) if answer.value > 0 else 0.0
     return found

@@ -65,22 +65,25 @@ def holds_more(known: Profile, other: Profile) -> bool:
     return known.shape == other.shape and all(a >= b for a, b in zip(known.sizes, other.sizes, strict=True))
 
 
-def factor(known: Profile, other: Profile, objective: Objective) -> float:
-    """What a lower bound of the objective on `known` is multiplied with to be one on `other`; 0 where it says nothing.
+def factors(known: Profile, other: Profile, objective: Objective) -> tuple[float, float]:
+    """What a lower bound of the objective on `known` is multiplied with to be one on `other`, and 1; for ``pareto`` the
+    same of energy and of latency. 0 where it says nothing.
 
     Energy is a sum of counts times energies, and of leakage times latency; latency is made of sums and maxima of counts
     times seconds. So each is at least the least ratio of its parts times what it was. Traffic depends on neither.
     """
     if not holds_more(known, other):
-        return 0.0
+        return 0.0, 0.0
     slower = _least(known.times, other.times)
     leaks = _least(known.leaks, other.leaks)
     dearer = min(_least(known.energies, other.energies), inf if inf in (leaks, slower) else leaks * slower)
     slower, dearer = (1.0 if one == inf else one for one in (slower, dearer))
+    if objective.name == "pareto":
+        return dearer * SAFE, slower * SAFE
     powers = {"energy": (1.0, 0.0), "latency": (0.0, 1.0), "edp": (1.0, 1.0), "traffic": (0.0, 0.0)}.get(
         objective.name, objective.powers
     )
-    return float(dearer ** powers[0] * slower ** powers[1] * SAFE)
+    return float(dearer ** powers[0] * slower ** powers[1] * SAFE), 1.0
 
 
 def _least(known: tuple[float, ...], other: tuple[float, ...]) -> float:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from math import inf, isclose, prod
+from math import inf, prod
 from pathlib import Path
 
 from ..dataclass import dataclass
@@ -20,23 +20,24 @@ from ..errors import Ended
 from ..mapping.tree import Mapping
 from ..problem import Certificate, Guarantee, Problem
 from ..reading import writing
-from ..result import Result
+from ..result import FrontPoint, Result
 from ..search import registry
 from ..search.checked import certified
 from ..search.starts import fitting
 from ..sweep.store import kept_answer
 from ..sweep.tasks import Answer, Task, answers
 from .family import FamilyMember, MachineFamily
-from .record import ExploredFamily, ExploredMachine, How
-from .scaling import Profile, factor, holds_more
+from .record import ExploredFamily, ExploredMachine, How, points_of
+from .regions import ANYWHERE, EQUAL, Archive, Region, below, both, distance, least, scaled, staircase, summed
+from .scaling import Profile, factors, holds_more
 
 Key = tuple[int, int]
 """A machine and a workload, by their numbers."""
 Heard = Callable[[FamilyMember, Answer, How], None]
 METHOD = "explore"
 """The method of answers that other machines told."""
-EQUAL = 1e-9
-TRIED = 40  # mappings of other machines that are priced on one
+TRIED = 40  # mappings of other machines that are priced on one, at most
+TRIED_OF_FRONTS = 200  # the same where each machine has a Pareto set
 LONGEST = 120  # letters of the name of a file
 
 
@@ -88,8 +89,9 @@ class _Study:
         self.profiles = [Profile.of(one.machine) for one in family.members]
         self.objective = family.members[0].asked[0][0].problem.objective
         self.found: dict[Key, _Found] = {}
-        self.bounds = [[0.0] * len(family.members) for _ in family.workloads]
-        self.complete: list[tuple[float, float]] = []  # cost and value of machines with all mappings
+        self.pareto = self.objective.name == "pareto"
+        self.regions: list[list[Region]] = [[ANYWHERE] * len(family.members) for _ in family.workloads]
+        self.complete = Archive()  # costs and points of machines with all mappings
         self.running: dict[Key, Result | None] = {}  # with the best mapping that was known before
         self.mappings: dict[int, dict[Mapping, int]] = {w: {} for w in range(len(family.workloads))}
         self.order = sorted(range(len(family.members)), key=lambda m: (_largest_first(self.profiles[m]), m))
@@ -101,7 +103,7 @@ class _Study:
         self._read_all()
         for (key, *_), one in answers(self._tasks(), self.method, seconds, jobs, stop, cluster):
             known = self.running.pop(key)
-            worse = known is not None and not (isinstance(one, Result) and one.value <= known.value)
+            worse = known is not None and not (isinstance(one, Result) and _no_worse(one, known))
             self._keep(key, known if worse and known is not None else one, "neighbour" if worse else "searched")
         return self.exploration()
 
@@ -130,27 +132,24 @@ class _Study:
     def _note(self, key: Key, found: _Found) -> None:
         m, w = key
         self.found[key] = found
-        self.bounds[w][m] = max(self.bounds[w][m], _proven(found.answer))
+        proven = _proven(found.answer)
+        self.regions[w][m] = both(self.regions[w][m], proven)
         if isinstance(found.answer, Result):
-            self.mappings[w].setdefault(found.answer.mapping, m)
+            for mapping in _mappings(found.answer):
+                self.mappings[w].setdefault(mapping, m)
             answers = [self.found.get((m, work)) for work in range(len(self.family.workloads))]
-            values = [one.answer.value for one in answers if one is not None and isinstance(one.answer, Result)]
-            if len(values) == len(answers):
-                self.complete.append((self.family.members[m].cost or 0.0, self._sum(values)))
+            points = [points_of(one.answer) for one in answers if one is not None and isinstance(one.answer, Result)]
+            if len(points) == len(answers):
+                self.complete.add(self.family.members[m].cost or 0.0, summed(self.family.weights, points))
         if found.how == "searched":
-            self._tell_others(key, _proven(found.answer))
+            self._tell_others(key, proven)
 
-    def _sum(self, values: Sequence[float]) -> float:
-        return sum(weight * value for weight, value in zip(self.family.weights, values, strict=True))
-
-    def _tell_others(self, key: Key, proven: float) -> None:
+    def _tell_others(self, key: Key, proven: Region) -> None:
         """Bound the machines that hold no more by what is proven on one."""
-        bounds, known = self.bounds[key[1]], self.profiles[key[0]]
+        regions, known = self.regions[key[1]], self.profiles[key[0]]
         for m, other in enumerate(self.profiles):
-            if proven == inf and holds_more(known, other):
-                bounds[m] = inf
-            elif 0 < proven < inf:
-                bounds[m] = max(bounds[m], proven * factor(known, other, self.objective))
+            if proven != ANYWHERE and regions[m] and holds_more(known, other):
+                regions[m] = both(regions[m], scaled(proven, factors(known, other, self.objective)))
 
     def _keep(self, key: Key, one: Answer, how: How) -> None:
         path = self._path(key)
@@ -166,7 +165,7 @@ class _Study:
 
     def _settled(self, key: Key) -> bool:
         """True if no search is needed any more: proven up to the tolerance, or tried with all that this call has."""
-        if self.bound(key) == inf:
+        if not self.region(key):
             return True
         found = self.found.get(key)
         if found is None:
@@ -177,15 +176,15 @@ class _Study:
         if one.ended is Ended.STOPPED:
             return False
         proves = registry.method(self.method).guarantee is not Guarantee.NONE
-        return key in self.tried or self._near(one.value, self.bound(key)) or (one.method == self.method and not proves)
+        return key in self.tried or self._near(points_of(one), key) or (one.method == self.method and not proves)
 
-    def _near(self, value: float, bound: float) -> bool:
-        return value * (1 - self.tolerance) <= bound * (1 + EQUAL)
+    def _near(self, points: Region, key: Key) -> bool:
+        return distance(points, self.region(key)) <= self.tolerance + EQUAL
 
-    def bound(self, key: Key) -> float:
-        """What the value of a machine and workload is at least, by its own answer and those of all others; infinite
-        where it is proven that it has no mapping."""
-        return self.bounds[key[1]][key[0]]
+    def region(self, key: Key) -> Region:
+        """Where the mappings of a machine and workload lie, by its own answer and those of all others; empty where it
+        has none, proven."""
+        return self.regions[key[1]][key[0]]
 
     # What is searched
 
@@ -199,11 +198,11 @@ class _Study:
                 if self._settled(key) or self._beaten(key[0]):
                     continue
                 best = self._priced(key)
-                if best is not None and self._near(best.value, self.bound(key)):
+                if best is not None and self._near(points_of(best), key):
                     self._keep(key, best, "neighbour")
                     continue
                 self.running[key] = best
-                yield key, self.family.members[key[0]].asked[key[1]], (() if best is None else (best.mapping,))
+                yield key, self.family.members[key[0]].asked[key[1]], (() if best is None else _mappings(best))
                 break
 
     def _look_around(self) -> None:
@@ -220,25 +219,36 @@ class _Study:
         return key[1] == other[1] and holds_more(self.profiles[other[0]], self.profiles[key[0]])
 
     def _priced(self, key: Key) -> Result | None:
-        """The best mapping of this workload that is known from any machine, on this one."""
-        (m, w), bound = key, self.bound(key)
+        """The best mapping of this workload that is known from any machine, on this one; for ``pareto`` those that no
+        other beats. The last one that is priced is as good as what is proven, if any is."""
+        m, w = key
         near = sorted(self.mappings[w].items(), key=lambda pair: self._differences(pair[1], m))
         found: list[Result] = []
-        for labelled in self.family.members[m].asked[w]:
-            problem = labelled.problem
-            for mapping in fitting(problem, [one for one, _ in near[:TRIED]]):
-                found.append(Result.of(problem, mapping, method=METHOD))
-        if not found:
-            return None
-        best = min(found, key=lambda one: one.value)
-        optimal = isclose(best.value, bound, rel_tol=EQUAL)
+        for mapping, _ in near[: TRIED_OF_FRONTS if self.pareto else TRIED]:
+            for labelled in self.family.members[m].asked[w]:
+                if fitting(labelled.problem, [mapping]):
+                    found.append(Result.of(labelled.problem, mapping, method=METHOD))
+                    if self._near(_reached(found, self.pareto), key):
+                        return self._answer(key, found)
+        return self._answer(key, found) if found else None
+
+    def _answer(self, key: Key, found: Sequence[Result]) -> Result:
+        """The best of some mappings of a machine, with what is proven of it; with all that no other beats, for
+        ``pareto``."""
+        best, region = min(found, key=lambda one: one.value), self.region(key)
+        apart = distance(_reached(found, self.pareto), region)
+        bound = min(best.value, least(region, self.pareto))
         proof = Certificate(
-            Guarantee.OPTIMAL if optimal else Guarantee.BOUNDED,
+            Guarantee.OPTIMAL if apart <= EQUAL else Guarantee.BOUNDED,
             best.value,
-            min(bound, best.value),
+            best.value if apart <= EQUAL else bound,
             best.problem.mapspace.describe(),
         )
-        return replace(best, certificate=certified(proof, best.problem, best.mapping))
+        best = replace(best, certificate=certified(proof, best.problem, best.mapping))
+        if not self.pareto:
+            return best
+        points = {(one.cost.energy, one.cost.latency): one.mapping for one in reversed(found)}
+        return replace(best, front=tuple(FrontPoint(*pair, points[pair]) for pair in staircase(points)))
 
     def _differences(self, m: int, other: int) -> int:
         pairs = zip(self.family.members[m].values, self.family.members[other].values, strict=True)
@@ -248,9 +258,8 @@ class _Study:
         """True if another machine, with mappings, costs no more and has at most what this one has at least."""
         if self.every or not self.family.costs or all((m, w) in self.found for w in range(len(self.family.workloads))):
             return False
-        cost = self.family.members[m].cost or 0.0
-        least = self._sum([self.bound((m, w)) for w in range(len(self.family.workloads))])
-        return any(other <= cost and value <= least for other, value in self.complete)
+        regions = [self.region((m, w)) for w in range(len(self.family.workloads))]
+        return self.complete.beats(self.family.members[m].cost or 0.0, summed(self.family.weights, regions))
 
     def exploration(self) -> ExploredFamily:
         """What is known now."""
@@ -265,15 +274,41 @@ class _Study:
             how = "beaten"
         answers = tuple(None if one is None else one.answer for one in found)
         return ExploredMachine(
-            self.family.members[m], how, answers, tuple(map(self.bound, keys)), tuple(self.names[key] for key in keys)
+            self.family.members[m],
+            how,
+            answers,
+            tuple(map(self.region, keys)),
+            tuple(self.names[key] for key in keys),
+            self.family.weights,
         )
 
 
-def _proven(one: Answer) -> float:
-    """What an answer proves its value to be at least."""
+def _proven(one: Answer) -> Region:
+    """Where an answer proves all mappings to lie."""
     if not isinstance(one, Result):
-        return inf if one.status == "infeasible" else one.bound or 0.0
-    return 0.0 if one.certificate is None else one.certificate.bound
+        if one.status == "infeasible":
+            return ()
+        return ANYWHERE if one.problem.objective.name == "pareto" else ((one.bound or 0.0, 0.0),)
+    if one.front:
+        return points_of(one) if one.optimal else ANYWHERE
+    return ANYWHERE if one.certificate is None else ((one.certificate.bound, 0.0),)
+
+
+def _mappings(one: Result) -> tuple[Mapping, ...]:
+    """The mapping of an answer, or those of its Pareto set."""
+    return tuple(point.mapping for point in one.front) or (one.mapping,)
+
+
+def _reached(found: Sequence[Result], pareto: bool) -> Region:
+    """The points of some mappings that no other one beats."""
+    return staircase((one.cost.energy, one.cost.latency) if pareto else (one.value, 0.0) for one in found)
+
+
+def _no_worse(one: Result, known: Result) -> bool:
+    """True if no known mapping is better than all of an answer's."""
+    if one.front:
+        return below(points_of(one), tuple((a * (1 + EQUAL), b * (1 + EQUAL)) for a, b in points_of(known)))
+    return one.value <= known.value
 
 
 def _largest_first(profile: Profile) -> tuple[float, float, float]:
