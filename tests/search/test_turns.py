@@ -25,7 +25,8 @@ from einloom.workload.build import build_workload
 @pytest.fixture(autouse=True)
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is compiled: machine code counts as there, and no burst is large enough for it."""
-    monkeypatch.setattr(Points, "load", lambda self: True)
+    monkeypatch.setattr(FirstMappings, "_loaded", lambda self, points: True)
+    monkeypatch.setattr(FirstMappings, "_fast", lambda self, points: False)
     monkeypatch.setattr(Points, "burst_size", lambda self, points: 1)
 
 
