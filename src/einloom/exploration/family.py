@@ -49,13 +49,12 @@ WRITTEN = re.compile(r"\s*([0-9.]+(?:e[+-]?\d+)?)\s*(.*)")
 Values = tuple[tuple[str, str], ...]
 """What each parameter is, as it was written."""
 
-_COUNT = Number("count", sourced=False, positive=True)
 RANGE = Record(
     "a range of values",
     (
         Key("from", ANYTHING, "the first value", required=True),
         Key("to", ANYTHING, "no value is above this one", required=True),
-        Key("times", _COUNT, "what a value is multiplied with for the next one"),
+        Key("times", Number("any", sourced=False, positive=True), "what a value is multiplied with for the next one"),
         Key("step", ANYTHING, "what is added to a value for the next one"),
     ),
     build=lambda view, found: _range(view, found),
@@ -194,7 +193,7 @@ def _range(view: Located, found: Mapping[str, Any]) -> list[str]:
     one = first.value / scale if scale else Fraction(1)
     while value <= last.value and len(texts) <= MOST:
         texts.append(f"{_digits(value / one)} {unit}".strip())
-        value = value * Fraction(found["times"]) if step is None else value + step.value
+        value = value * Fraction(str(found["times"])) if step is None else value + step.value
     return texts
 
 
