@@ -1,8 +1,8 @@
 """Arithmetic in values: ``128 * MiB``, ``2 * tokens - 1``, evaluated exactly and without executing anything.
 
 At the door, inside `located`: text and a table of names come in, an exact number with its dimension goes out. The text
-is parsed with Python's own parser and walked node by node; whatever is not a number, a known name, a parenthesis or one
-of ``+ - * / // % **`` is refused.
+is parsed with Python's own parser and walked node by node; whatever is not a number, a known name, a parenthesis, one
+of ``+ - * / // % **`` or a call of one of the `functions` is refused.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from fractions import Fraction
 
 from ..errors import ConsequentError, SpecError, nearest
 from .dimensions import BASES, PLAIN, Dimension, Measure, dimension_text, of_product, of_sum
+from .functions import FUNCTIONS, called, real_power
 
-MAX_EXPRESSION_LENGTH = 200
+MAX_EXPRESSION_LENGTH = 500  # a table has a dozen values
 MAX_EXPONENT = 64
 MAX_NUMBER_BITS = 4096
 
@@ -32,8 +33,8 @@ def arithmetic(text: str, names: Mapping[str, Number] | None = None) -> Fraction
     >>> arithmetic("2 * tokens + 1", {"tokens": 2048})
     Fraction(4097, 1)
 
-    Raises SpecError for anything but numbers, names of the table, parentheses and ``+ - * / // % **``, and for numbers
-    beyond 4096 bits or exponents beyond 64.
+    Raises SpecError for anything but numbers, names of the table, parentheses, ``+ - * / // % **`` and calls of
+    `FUNCTIONS`, and for numbers beyond 4096 bits or whole exponents beyond 64.
     """
     return measure(text, names or {}).value
 
@@ -55,7 +56,8 @@ def measure(
     shown = text if shown is None else shown
     if len(shown) > MAX_EXPRESSION_LENGTH:
         raise SpecError(f"an expression may have at most {MAX_EXPRESSION_LENGTH} characters, this one has {len(shown)}")
-    tree = parsed(text.strip(), f"cannot read {shown!r} as a number or as arithmetic")
+    cut = "; within braces a value with commas stands in quotes" if text.count("(") > text.count(")") else ""
+    tree = parsed(text.strip(), f"cannot read {shown!r} as a number or as arithmetic{cut}")
     known = tuple(names if listed is None else listed)
     return _Walk(shown, names, known, suggest or (lambda name: nearest(name, known))).value(tree)
 
@@ -103,7 +105,11 @@ class _Walk:
                 return self.value(operand)
             case ast.BinOp(left=left, op=operator, right=right):
                 return self.binary(operator, self.value(left), self.value(right))
-        message = "is not arithmetic: only numbers, names, parentheses and + - * / // % ** are read here"
+            case ast.Call(func=ast.Name(id=name), args=given, keywords=[]):
+                return self.called(name, given)
+        message = (
+            "is not arithmetic: only numbers, names, parentheses, + - * / // % ** and some functions are read here"
+        )
         raise SpecError(f"{self.text!r} {message}")
 
     def named(self, name: str) -> Measure:
@@ -116,9 +122,18 @@ class _Walk:
         shown = known if len(known) < 300 else known[:300] + " ..."
         raise SpecError(f"unknown name {name!r} in {self.text!r}; {shown}", suggestion=self.suggest(name))
 
+    def called(self, name: str, given: list[ast.expr]) -> Measure:
+        if name not in FUNCTIONS:
+            message = f"{self.text!r} is not arithmetic: the functions are {', '.join(FUNCTIONS)}, not {name!r}"
+            raise SpecError(message, suggestion=nearest(name, FUNCTIONS))
+        found = called(name, [self.value(one) for one in given], self.text)
+        return Measure(_bounded(found.value, self.text), found.dimension)
+
     def binary(self, operator: ast.operator, left: Measure, right: Measure) -> Measure:
         if isinstance(operator, ast.Pow) and right.dimension != PLAIN:
             raise SpecError(f"the exponent in {self.text!r} has the unit {dimension_text(right.dimension)}")
+        if isinstance(operator, ast.Pow) and right.value.denominator != 1:
+            return real_power(left, right.value, self.text)
         result = calculated(operator, left.value, right.value, self.text)
         match operator:
             case ast.Mult():
