@@ -32,7 +32,8 @@ ROOMS = {  # the same inside a folder; a later module of the list may import the
     "mapspace": "divisors limits space files ffm registry",
     "exploration": "family regions scaling record page study",
     "dataflows": "families casts rewrites rules files concurrent_forms",
-    "reading": "plugins writing dimensions functions arithmetic units yamltree jsonplaces located keys facts fields json_schema",
+    "reading": "plugins writing dimensions functions arithmetic units yamltree jsonplaces located keys facts fields "
+    "json_schema",
     "interop": "bundle clocks one_unit accelforge tileflow onnx torch zigzag timeloop registry",
     "zoo": "catalogue index parsed origins convnets windowed networks attentions transformers encoders state_spaces "
     "table2 workload_entries machine_entries workload_by_name machine_by_name",
