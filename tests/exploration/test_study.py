@@ -90,6 +90,12 @@ def same(done: ExploredFamily, tolerance: float = 0.0) -> None:
 def test_every_machine_is_as_if_it_were_mapped_alone(family: Path, tmp_path: Path) -> None:
     done = el.explore(family, tmp_path / "answers")
     same(done)
+    for known in done.front:
+        one = known.answers[0]
+        assert isinstance(one, Result) and known.reasons[1].split()[0] in ("MAC", "DRAM", "GLB")
+        table = {str(name): joules for (name,), joules in one.cost.energy_by("component").items()}
+        largest = max(table, key=lambda name: table[name])
+        assert known.reasons[0] == f"{largest} {table[largest] / one.energy:.0%}" and known.reasons[0] in str(done)
     counts = done.counts
     assert counts["open"] == 0 and counts["no mapping"] == 4 and counts["neighbour"] > 0
     assert counts["searched"] + counts["neighbour"] + counts["beaten"] + counts["no mapping"] == 20

@@ -10,7 +10,7 @@ from ..report.draw.svg import html_of
 from ..report.page.shell import paged, part
 from ..report.text.results import joules, objective_value, seconds
 from ..result import Result
-from .record import ExploredFamily, ExploredMachine, said_cost
+from .record import REASONS, ExploredFamily, ExploredMachine, said_cost
 
 MOST = 2000  # machines in the table
 LINES = 20  # machines whose fronts are drawn as lines
@@ -105,13 +105,13 @@ def _ruler(name: str, values: Sequence[float], area: bool) -> Ruler:
 def _table(done: ExploredFamily, machines: Sequence[ExploredMachine]) -> Html:
     costs = done.family.costs
     measured = ("points on the front", "energy", "latency") if done.pareto else (done.objective.measured,)
-    heads = (*done.family.parameters, *([costs] if costs else []), *measured, "gap", "known", "answers")
+    heads = (*done.family.parameters, *([costs] if costs else []), *measured, "gap", *REASONS, "known", "answers")
     numbers = range(len(heads) - 2)
     rows = []
     for one in machines:
         cells = [text for _, text in one.member.values]
         cells += [said_cost(costs, one.member.cost or 0.0)] if costs else []
-        cells += [*_said(done, one), "" if one.gap is None else f"{one.gap:.2%}"]
+        cells += [*_said(done, one), "" if one.gap is None else f"{one.gap:.2%}", *one.reasons]
         files = [name for name, answer in zip(one.files, one.answers, strict=True) if isinstance(answer, Result)]
         rows.append(
             el(

@@ -10,7 +10,7 @@ from ..dataclass import dataclass
 from ..errors import Ended
 from ..once import cached_property
 from ..problem import Objective
-from ..report.text.results import joules, objective_value, seconds
+from ..report.text.results import bounding, joules, objective_value, seconds
 from ..report.text.table import columns, csv_text
 from ..result import Result
 from ..sweep.tasks import Answer
@@ -21,6 +21,7 @@ How = Literal["searched", "neighbour", "beaten", "open"]
 """Where the answer for a machine comes from: a search; the mapping and the bound of other machines; nowhere, because
 another machine costs no more and has no larger value than this one has at least; or nowhere yet."""
 FEW = 20  # machines that a table prints
+REASONS = ("energy in", "bound by")
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,22 @@ class ExploredMachine:
         """By which part the value may be smaller, or energy and latency of some mapping both, than of all that are
         known. None without a value."""
         return distance(self.points, self.region) if self.points else None
+
+    @property
+    def reasons(self) -> tuple[str, str]:
+        """Where most of the energy goes, and what bounds most of the latency, each with its share; of a Pareto set's
+        mapping of least EDP. Empty without all answers."""
+        energies, latencies = dict[str, float](), dict[str, float]()
+        if not self.points:
+            return "", ""
+        for weight, one in zip(self.weights, self.answers, strict=True):
+            assert isinstance(one, Result)
+            for (component,), joule in one.cost.energy_by("component").items():
+                energies[str(component)] = energies.get(str(component), 0.0) + weight * joule
+            for einsum, second in one.cost.einsum_latency:
+                component = bounding(one, einsum)
+                latencies[component] = latencies.get(component, 0.0) + weight * second
+        return _most(energies), _most(latencies)
 
     @property
     def legal(self) -> bool:
@@ -167,12 +184,12 @@ class ExploredFamily:
             return "no machine has a mapping yet"
         costs = self.family.costs
         measured = ("points", "energy", "latency") if self.pareto else (self.objective.measured,)
-        heads = (*self.family.parameters, *([costs] if costs else []), *measured, "gap")
+        heads = (*self.family.parameters, *([costs] if costs else []), *measured, "gap", *REASONS)
         rows = []
         for known in self.front[:FEW]:
             cost = [said_cost(costs, known.member.cost or 0.0)] if costs else []
             texts = [text for _, text in known.member.values]
-            rows.append([*texts, *cost, *self.said(known), f"{known.gap or 0.0:.2%}"])
+            rows.append([*texts, *cost, *self.said(known), f"{known.gap or 0.0:.2%}", *known.reasons])
         more = len(self.front) - FEW
         if self.pareto:
             title = "no other machine has a mapping with less energy and latency" + (
@@ -206,6 +223,15 @@ _SAID: dict[How, str] = {
     "beaten": "beaten by another machine whatever their mapping",
     "open": "open",
 }
+
+
+def _most(found: dict[str, float]) -> str:
+    """The largest part with its share."""
+    total = sum(found.values())
+    if not total:
+        return "-"
+    name = max(found, key=lambda one: found[one])
+    return f"{name} {found[name] / total:.0%}"
 
 
 def said_cost(costs: str, cost: float) -> str:

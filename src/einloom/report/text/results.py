@@ -291,7 +291,7 @@ def by_einsum(result: Result) -> str:
         energies += [sum(table.get((name, component), 0.0) for component in rest)] if rest else []
         total = sum(energy for (einsum, _), energy in table.items() if einsum == name)
         rows.append(
-            (name, joules(total), *map(joules, energies), seconds(latency.get(name, 0.0)), _limit(result, name))
+            (name, joules(total), *map(joules, energies), seconds(latency.get(name, 0.0)), bounding(result, name))
         )
     sums = [totals[component] for component in shown] + ([sum(totals[c] for c in rest)] if rest else [])
     rows.append(("total", joules(result.energy), *map(joules, sums), seconds(result.latency), ""))
@@ -299,7 +299,8 @@ def by_einsum(result: Result) -> str:
     return columns("energy by Einsum and component, and latency", heads, rows, left=(0, len(heads) - 1), rule=True)
 
 
-def _limit(result: Result, einsum: str) -> str:
+def bounding(result: Result, einsum: str) -> str:
+    """The component that keeps an Einsum busy for longest; ``-`` if nothing takes time."""
     mine = [(t, component) for name, component, t in result.cost.busy if name == einsum and t > 0]
     return max(mine)[1] if mine else "-"
 
