@@ -229,7 +229,8 @@ def test_values_of_several_workloads_are_added(family: Path, tmp_path: Path) -> 
 def test_methods_without_a_proof_settle_every_machine_once(family: Path, tmp_path: Path) -> None:
     done = el.explore(family, tmp_path / "answers", method="random", seconds=0.1)
     assert done.counts["open"] == 0
-    assert {one.answers[0].method for one in done.machines if isinstance(one.answers[0], Result)} == {"random"}
+    methods = {one.answers[0].method for one in done.machines if isinstance(one.answers[0], Result)}
+    assert "random" in methods and methods <= {"random", study.METHOD}  # the other's where a machine told more
 
 
 def test_an_unfinished_search_is_asked_again(family: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

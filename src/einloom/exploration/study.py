@@ -103,8 +103,11 @@ class _Study:
         self._read_all()
         for (key, *_), one in answers(self._tasks(), self.method, seconds, jobs, stop, cluster):
             known = self.running.pop(key)
-            worse = known is not None and not (isinstance(one, Result) and _no_worse(one, known))
-            self._keep(key, known if worse and known is not None else one, "neighbour" if worse else "searched")
+            if known is None or (isinstance(one, Result) and _no_worse(one, known)):
+                self._keep(key, one, "searched")
+            else:
+                self._prove(key, _proven(one))
+                self._keep(key, known if self.pareto else self._answer(key, [known]), "neighbour")
         return self.exploration()
 
     # The folder
@@ -132,8 +135,7 @@ class _Study:
     def _note(self, key: Key, found: _Found) -> None:
         m, w = key
         self.found[key] = found
-        proven = _proven(found.answer)
-        self.regions[w][m] = both(self.regions[w][m], proven)
+        self._prove(key, _proven(found.answer), told=found.how == "searched")
         if isinstance(found.answer, Result):
             for mapping in _mappings(found.answer):
                 self.mappings[w].setdefault(mapping, m)
@@ -141,14 +143,15 @@ class _Study:
             points = [points_of(one.answer) for one in answers if one is not None and isinstance(one.answer, Result)]
             if len(points) == len(answers):
                 self.complete.add(self.family.members[m].cost or 0.0, summed(self.family.weights, points))
-        if found.how == "searched":
-            self._tell_others(key, proven)
 
-    def _tell_others(self, key: Key, proven: Region) -> None:
-        """Bound the machines that hold no more by what is proven on one."""
+    def _prove(self, key: Key, proven: Region, told: bool = True) -> None:
+        """Bound a machine by what is proven of it; and those that hold no more, if that is told."""
         regions, known = self.regions[key[1]], self.profiles[key[0]]
+        regions[key[0]] = both(regions[key[0]], proven)
+        if not told or proven == ANYWHERE:
+            return
         for m, other in enumerate(self.profiles):
-            if proven != ANYWHERE and regions[m] and holds_more(known, other):
+            if regions[m] and holds_more(known, other):
                 regions[m] = both(regions[m], scaled(proven, factors(known, other, self.objective)))
 
     def _keep(self, key: Key, one: Answer, how: How) -> None:
