@@ -135,13 +135,18 @@ def test_a_search_that_finds_less_than_other_machines_tell_is_not_kept(family: P
         found = real(task, "exact", None, lambda: False)
         if not task[2]:
             return found
-        return Unmapped.of(task[1][0].problem, el.BudgetExhausted(0.0), "exact", 0.0, {}, (), None)
+        assert isinstance(found, Result)
+        return Unmapped.of(task[1][0].problem, el.BudgetExhausted(0.9 * found.value), "exact", 0.0, {}, (), None)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(tasks, "solve", poor)
         done = el.explore(family, tmp_path / "answers", every=True)
     assert any(task[2] for task in asked)
     assert all(done.value(one) is not None for one in done.machines)
+    for known in done.machines:
+        least, found = alone(known), Result.read(tmp_path / "answers" / known.files[0])
+        assert least is not None and found.certificate is not None
+        assert found.certificate.bound >= 0.9 * least * (1 - 1e-9)  # what the poor search proves is kept
 
 
 def test_a_tolerance_saves_searches_and_is_kept(family: Path, tmp_path: Path) -> None:
