@@ -22,7 +22,7 @@ ORDER = (
 ROOMS = {  # the same inside a folder; a later module of the list may import the earlier ones, and its own folder's
     "search/exact": "numerics padded einsums prices pmappings model unlisted fusion traceback bounds joining options "
     "rooms blame spatial_lists least_costs explored_rows attempt unfused segments front concurrent stops incumbent "
-    "drawing neighbours feasible few_choices head_starts factors branch_and_bound answer integer",
+    "drawing neighbours feasible few_choices head_starts narrower factors branch_and_bound answer integer",
     "report": "data text draw frames compare pictures page notebook figures",
     "mapping": "tree extents analysed normal text legality",
     "cost": "breakdown formulas traffic room time evaluate event batch",

@@ -167,6 +167,7 @@ OTHERS = {
     "einsums.orders": ("MOST",),  # beyond which a problem is refused
     "einsums.runs": ("HELD",),  # bytes
     "factors": ("AFTER", "GAP", "SHARE"),  # of a clock (test_factors.py)
+    "narrower": ("AFTER", "GAP", "HALF", "LEAST", "LOOPS", "POOL"),  # of a clock (test_smaller_spaces.py)
     "few_choices": ("IDLE",),  # a rule of a dive
     "fusion.match": ("BEYOND",),  # a mark
     "head_starts": (

@@ -31,6 +31,7 @@ from .front import front, tied_front
 from .head_starts import before_bounds, bounded, first_apart, first_uneven, first_unfused, quick_below, round_up
 from .incumbent import Incumbent
 from .joining.completions import TooMany
+from .narrower import SmallerSpaces
 from .neighbours import alike, large, look, look_at_segments
 from .numerics.pareto import FloatArray
 from .options import ExactOptions
@@ -76,15 +77,22 @@ class Run:
         self.drawer, self.incumbent = drawer, Incumbent(problem, watcher)
         self.stops = Stops(budget, watcher)
         self.drawing = Drawing(self.incumbent, self.stops, options, drawer)
-        self.checks: Callable[[], None] = self.drawing.checkpoint
+        self.smaller = SmallerSpaces(self, options)
+        self.checks: Callable[[], None] = self._check
         self.points: list[Solution] = []  # of a Pareto set, met so far
 
     def within(self, problem: Problem, watcher: Watcher, draws: bool = False) -> Run:
         """A search inside this one: on the same budget, from no known mapping. draws: mappings, if this one does."""
         drawer = self.drawer if draws else None
         inner = Run(problem, replace(self.options, start=()), self.budget, watcher, drawer)
+        inner.smaller.rest()
         inner.stops.counts, inner.stops.started = self.stops.counts, self.stops.started
         return inner
+
+    def _check(self) -> None:
+        """What is done now and then: stops, drawing, and looks at smaller spaces."""
+        self.drawing.checkpoint()
+        self.smaller.look()
 
     def attempt(self) -> Attempt:
         """The first attempt at the problem."""
