@@ -17,6 +17,7 @@ import einloom as el
 from commands import run
 from einloom.exploration import study
 from einloom.exploration.family import read_family
+from einloom.exploration.page import exploration_page
 from einloom.exploration.record import ExploredFamily, ExploredMachine, points_of
 from einloom.exploration.regions import Region, below, distance, staircase
 from einloom.exploration.study import explore_family
@@ -402,3 +403,41 @@ def test_fronts_are_printed_and_drawn(family: Path, tmp_path: Path) -> None:
     assert "latency against energy of" in page.read_text()
     kept = next(row["file"] for row in rows if row["how"] == "neighbour")
     assert el.verify(str(tmp_path / "answers" / kept), quick=True).ok
+
+
+def test_what_is_read_is_not_replaced(family: Path, tmp_path: Path) -> None:
+    family.write_text(FAMILY.replace("[16 bit, 128 B, 256 B, 512 B, 8 KiB]", "[512 B]"))
+    folder, machine = tmp_path / "answers", tmp_path / "edge.yaml"
+    before = machine.read_text()
+    for option in ("--csv", "--report"):
+        code, said = run("explore", family, "-o", folder, option, machine)
+        assert code == 2 and "which is read here" in said and machine.read_text() == before
+    answer = folder / "1-matmuls" / "glb=512B_bw=8GB_s_side=1.json"
+    run("explore", family, "-o", folder)
+    kept = answer.read_text()
+    code, said = run("explore", family, "-o", folder, "--csv", answer)
+    assert code == 2 and "is a file of the answers" in said and answer.read_text() == kept
+
+
+def test_an_unfinished_front_says_so(family: Path, tmp_path: Path) -> None:
+    made, heard = read_family(family), list[str]()
+    done = explore_family(
+        made, tmp_path / "answers", heard=lambda member, *_: heard.append(member.label), stop=lambda: len(heard) >= 3
+    )
+    assert "so far no other machine" in str(done) and "machines without an answer may be better" in str(done)
+    assert "so far" in exploration_page(done)
+    assert done.doubt and not explore_family(made, tmp_path / "answers").doubt
+
+
+def test_where_nothing_can_be_mapped_the_exit_code_says_so(family: Path, tmp_path: Path) -> None:
+    family.write_text(FAMILY.replace("[16 bit, 128 B, 256 B, 512 B, 8 KiB]", "[16 bit]"))
+    table = tmp_path / "all.csv"
+    code, said = run("explore", family, "-o", tmp_path / "answers", "--csv", table)
+    assert code == 1 and "no machine has a mapping\n" in said
+    assert {row["how"] for row in csv.DictReader(io.StringIO(table.read_text()))} == {"no mapping"}
+
+
+def test_a_cost_beyond_all_measure_is_refused(family: Path) -> None:
+    family.write_text(FAMILY + "cost: 1e300 * side * 10\n")
+    with pytest.raises(el.SpecError, match=r"family.yaml:10:.*a cost is at most 1e\+30"):
+        read_family(family)

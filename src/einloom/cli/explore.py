@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +14,7 @@ from ..report.text.results import objective_value
 from ..result import Result
 from . import completion
 from .guard import guarded, stopped
-from .output import deliver, refuse, tell
+from .output import deliver, keep_apart, refuse, tell
 
 
 def _share(text: str | None) -> tuple[int, int]:
@@ -60,12 +62,17 @@ def explore_verb(
     """
     from ..exploration.family import FamilyMember, read_family
     from ..exploration.page import exploration_page
-    from ..exploration.study import explore_family
+    from ..exploration.study import answer_files, explore_family
     from ..sweep.tasks import Answer
 
     refuse(csv_path, report_path)
     part = _share(share)
     asked = read_family(family)
+    answers = answer_files(asked, output)
+    for place in (csv_path, report_path):
+        if place is not None and Path(place).resolve() in answers:
+            raise SpecError(f"{place!r} is a file of the answers; give another place")
+    keep_apart(csv_path, report_path, read=asked.files)
 
     def told(member: FamilyMember, one: Answer, way: str) -> None:
         points = len(one.front) if isinstance(one, Result) else 0
@@ -81,5 +88,7 @@ def explore_verb(
         )
         page = (report_path, lambda: exploration_page(done))
         deliver(f"{done}wrote {output}\n", (csv_path, done.to_csv), page)
+    if done.counts["no mapping"] == len(done.machines):
+        sys.exit(1)
     if stop and done.unsettled:
         stopped(stop, f"{done.unsettled} machines are not settled; the same command goes on there")

@@ -11,7 +11,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from os.path import exists, isfile
 from pathlib import Path
@@ -119,10 +119,10 @@ def refuse(*paths: str | None) -> None:
     keep_apart(*paths)
 
 
-def keep_apart(*paths: str | Path | None) -> None:
+def keep_apart(*paths: str | Path | None, read: Iterable[str | Path] = ()) -> None:
     """Raise SpecError if one output would replace another, or a file that the verb reads.
 
-    A mapping that a search starts from may be replaced by what was found.
+    A mapping that a search starts from may be replaced by what was found. read: further files that are read.
     """
     places = _named([path for path in paths if path is not None])
     for number, (name, path) in enumerate(places):
@@ -131,7 +131,7 @@ def keep_apart(*paths: str | Path | None) -> None:
                 raise SpecError(f"{other} and {name} both go to standard output, which takes one of them")
             if _same(path, earlier):
                 raise SpecError(f"{other} and {name} are the same file, {str(path)!r}; give each its own")
-        for text in _inputs():
+        for text in (*_inputs(), *map(str, read)):
             if isfile(text) and _same(path, text):
                 raise SpecError(f"{name} would replace {text!r}, which is read here; give another place")
 

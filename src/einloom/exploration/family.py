@@ -44,6 +44,7 @@ from ..zoo.workload_by_name import load_workload
 
 VERSION = 1
 MOST = 100_000  # machines of a family
+MOST_COST = 10**30
 COMPARED = re.compile(r"(.+?)(<=|>=|==|<|>)(.+)", re.DOTALL)
 WRITTEN = re.compile(r"\s*([0-9.]+(?:e[+-]?\d+)?)\s*(.*)")
 Values = tuple[tuple[str, str], ...]
@@ -124,13 +125,14 @@ class FamilyMember:
 @dataclass(frozen=True, slots=True)
 class MachineFamily:
     """All machines of a family, for the same workloads. weights: of the workloads. costs: what the cost is: ``cost`` or
-    ``area``, empty if there is none."""
+    ``area``, empty if there is none. files: that were read for it."""
 
     name: str
     workloads: tuple[str, ...]
     weights: tuple[float, ...]
     members: tuple[FamilyMember, ...]
     costs: str
+    files: tuple[str, ...] = ()
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -247,7 +249,16 @@ class _Made:
             raise self.view.require("where").error("no machine of the family is left")
         members = tuple(self._member(values, first=i == 0) for i, values in enumerate(chosen))
         costs = "cost" if "cost" in self.found else "area" if any(one.machine.area for one in members) else ""
-        return MachineFamily(self.name, tuple(one.name for one in self.workloads), self.weights, members, costs)
+        names = tuple(one.name for one in self.workloads)
+        return MachineFamily(self.name, names, self.weights, members, costs, self._files())
+
+    def _files(self) -> tuple[str, ...]:
+        """The files that were read for the family, itself among them."""
+        entries = [one["workload"] if isinstance(one, dict) else one for one in self.found["workloads"]]
+        texts = [self.found["machine"], *entries, *self.found.get("dataflow", ())]
+        places = [self._beside(text).partition(":")[0] for text in texts]
+        places += [str(self.limits["mapspace"])] if "mapspace" in self.limits else []
+        return (str(self.path), *(place for place in places if Path(place).is_file()))
 
     def _choices(self, table: Mapping[str, Sequence[str]]) -> Iterator[Values]:
         for texts in product(*table.values()):
@@ -272,6 +283,8 @@ class _Made:
                 found = measured(self.found["cost"], _names(values))
                 if found.dimension != PLAIN or found.value < 0:
                     raise SpecError("a cost is a plain number of at least 0, such as 2 * glb / MiB")
+                if found.value > MOST_COST:
+                    raise SpecError(f"a cost is at most {MOST_COST:.0e}")
             cost = float(found.value)
         return FamilyMember(values, machine, cost, tuple(self._asked(one, machine, first) for one in self.workloads))
 

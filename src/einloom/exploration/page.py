@@ -23,7 +23,9 @@ def exploration_page(done: ExploredFamily) -> str:
         el("h1", f"{done.family.name}: {done.objective}"),
         *(el("p", line.strip()) for line in done.counted.split("\n")),
     )
-    parts = [part("front", "Machines that no other beats", _table(done, done.front))]
+    doubt = [el("p", f"{done.doubt[0].upper()}{done.doubt[1:]}.", class_="note")] if done.doubt else []
+    title = "Machines that no other beats" + (", so far" if done.counts["open"] else "")
+    parts = [part("front", title, _table(done, done.front), *doubt)]
     if done.pareto and done.front:
         told = "A circle is a mapping that no machine beats at no more cost. Each line is the front of a machine."
         said = el("p", told, class_="note")

@@ -49,7 +49,7 @@ class ExploredMachine:
         """Where all such sums lie."""
         return summed(self.weights, self.regions)
 
-    @property
+    @cached_property
     def gap(self) -> float | None:
         """By which part the value may be smaller, or energy and latency of some mapping both, than of all that are
         known. None without a value."""
@@ -181,7 +181,7 @@ class ExploredFamily:
     @property
     def _table(self) -> str:
         if not self.front:
-            return "no machine has a mapping yet"
+            return "no machine has a mapping" + (" yet" if any(known.legal for known in self.machines) else "")
         costs = self.family.costs
         measured = ("points", "energy", "latency") if self.pareto else (self.objective.measured,)
         heads = (*self.family.parameters, *([costs] if costs else []), *measured, "gap", *REASONS)
@@ -199,7 +199,22 @@ class ExploredFamily:
             title = (
                 f"no other machine has a smaller {self.objective} and costs no more" if costs else "the best machine"
             )
-        return columns(title, heads, rows, left=()) + (f"\n  and {more} more" if more > 0 else "")
+        title = f"so far {title}" if self.counts["open"] else title
+        left = f"\n  {self.doubt}" if self.doubt else ""
+        return columns(title, heads, rows, left=()) + (f"\n  and {more} more" if more > 0 else "") + left
+
+    @property
+    def doubt(self) -> str:
+        """What may still change the front, in words; empty if nothing does."""
+        archive = Archive()
+        for i, point in self.front_points:
+            archive.add(self.machines[i].member.cost or 0.0, (point,))
+        able = [known for known in self.machines if known.legal and not known.points]
+        better = sum(not archive.beats(known.member.cost or 0.0, known.region) for known in able)
+        parts = [f"{better} machines without an answer may be better"] if better else []
+        gaps = [known for known in self.front if (known.gap or 0.0) > EQUAL]
+        parts += ["machines with a gap may be better than they are here, and others than they"] if gaps else []
+        return "; ".join(parts)
 
     def said(self, known: ExploredMachine) -> list[str]:
         """The value of a machine in words; for ``pareto`` how many of its points are on the front, and the energies and
@@ -223,6 +238,10 @@ _SAID: dict[How, str] = {
     "beaten": "beaten by another machine whatever their mapping",
     "open": "open",
 }
+
+
+def _how(known: ExploredMachine) -> str:
+    return known.how if known.legal else "no mapping"
 
 
 def _most(found: dict[str, float]) -> str:
@@ -252,7 +271,7 @@ def _points(
     if all_of.family.costs:
         found[all_of.family.costs] = known.member.cost
     status = "found" if known.points else "infeasible" if not known.legal else "unknown"
-    found |= {"workload": " + ".join(all_of.family.workloads), "how": known.how, "status": status}
+    found |= {"workload": " + ".join(all_of.family.workloads), "how": _how(known), "status": status}
     files = [name for name, one in zip(known.files, known.answers, strict=True) if one is not None]
     for point in known.points or (None,):
         energy, latency = point or (None, None)
@@ -265,7 +284,7 @@ def _record(all_of: ExploredFamily, known: ExploredMachine, i: int, best: bool) 
     found: dict[str, object] = dict(known.member.values)
     if all_of.family.costs:
         found[all_of.family.costs] = known.member.cost
-    found |= {"workload": all_of.family.workloads[i], "objective": all_of.objective.measured, "how": known.how}
+    found |= {"workload": all_of.family.workloads[i], "objective": all_of.objective.measured, "how": _how(known)}
     none: dict[str, object] = dict.fromkeys(("value", "energy", "latency", "bound", "gap", "method", "seconds", "file"))
     low = least(known.regions[i], False)
     bound = low if 0 < low < inf else None

@@ -273,7 +273,7 @@ class _Study:
         found = [self.found.get(key) for key in keys]
         ways: set[How] = {"open" if one is None else one.how for one in found}
         how: How = next(one for one in ("open", "searched", "neighbour") if one in ways)
-        if how == "open" and self._beaten(m):
+        if how == "open" and all(map(self.region, keys)) and self._beaten(m):
             how = "beaten"
         answers = tuple(None if one is None else one.answer for one in found)
         return ExploredMachine(
@@ -317,6 +317,11 @@ def _no_worse(one: Result, known: Result) -> bool:
 def _largest_first(profile: Profile) -> tuple[float, float, float]:
     """A key by which machines with larger memories, more throughput and less energy come first."""
     return -prod(size for size in profile.sizes if size < inf), sum(profile.times), sum(profile.energies)
+
+
+def answer_files(family: MachineFamily, folder: str | Path) -> set[Path]:
+    """The files in which a folder has the answers for a family."""
+    return {Path(folder).resolve() / name for name in _file_names(family).values()}
 
 
 def _file_names(family: MachineFamily) -> dict[Key, str]:
