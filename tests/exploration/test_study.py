@@ -424,9 +424,21 @@ def test_an_unfinished_front_says_so(family: Path, tmp_path: Path) -> None:
     done = explore_family(
         made, tmp_path / "answers", heard=lambda member, *_: heard.append(member.label), stop=lambda: len(heard) >= 3
     )
-    assert "so far no other machine" in str(done) and "machines without an answer may be better" in str(done)
+    assert "so far no other machine" in str(done) and "may have better mappings than any that is known" in str(done)
     assert "so far" in exploration_page(done)
     assert done.doubt and not explore_family(made, tmp_path / "answers").doubt
+
+
+def test_a_tolerance_that_may_change_the_front_says_so(family: Path, tmp_path: Path) -> None:
+    """Machines off the front with a value and a gap count, too: one of them belongs to the true front."""
+    text = FAMILY.replace("[16 bit, 128 B, 256 B, 512 B, 8 KiB]", "{from: 96 B, to: 512 B, step: 16 B}")
+    family.write_text(text.replace("edp", "energy").replace("[8 GB/s, 32 GB/s]", "[8 GB/s]"))
+    near = el.explore(family, tmp_path / "near", tolerance=0.3)
+    true = el.explore(family, tmp_path / "true")
+    assert all((one.gap or 0.0) < 1e-9 for one in near.front)
+    assert {one.member.label for one in near.front} != {one.member.label for one in true.front}
+    assert near.doubt and "so far" in str(near)
+    assert not true.doubt and "so far" not in str(true)
 
 
 def test_where_nothing_can_be_mapped_the_exit_code_says_so(family: Path, tmp_path: Path) -> None:

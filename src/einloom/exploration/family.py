@@ -215,8 +215,9 @@ class _Made:
         self.view, self.path, self.found = view, path, found
         self.name = str(found.get("name", path.stem))
         entries = [one if isinstance(one, dict) else {"workload": one} for one in found["workloads"]]
+        self.texts = [str(entry["workload"]) for entry in entries]
         self.weights = tuple(float(entry.get("weight", 1.0)) for entry in entries)
-        self.workloads = [self._workload(i, entry["workload"]) for i, entry in enumerate(entries)]
+        self.workloads = [self._workload(i, text) for i, text in enumerate(self.texts)]
         self.limits = {name: found[name] for name in LIMITS if name in found and name not in READ}
         if "mapspace" in found:
             self.limits["mapspace"] = str(path.parent / found["mapspace"])
@@ -254,8 +255,7 @@ class _Made:
 
     def _files(self) -> tuple[str, ...]:
         """The files that were read for the family, itself among them."""
-        entries = [one["workload"] if isinstance(one, dict) else one for one in self.found["workloads"]]
-        texts = [self.found["machine"], *entries, *self.found.get("dataflow", ())]
+        texts = [self.found["machine"], *self.texts, *self.found.get("dataflow", ())]
         places = [self._beside(text).partition(":")[0] for text in texts]
         places += [str(self.limits["mapspace"])] if "mapspace" in self.limits else []
         return (str(self.path), *(place for place in places if Path(place).is_file()))

@@ -23,15 +23,15 @@ def exploration_page(done: ExploredFamily) -> str:
         el("h1", f"{done.family.name}: {done.objective}"),
         *(el("p", line.strip()) for line in done.counted.split("\n")),
     )
-    doubt = [el("p", f"{done.doubt[0].upper()}{done.doubt[1:]}.", class_="note")] if done.doubt else []
-    title = "Machines that no other beats" + (", so far" if done.counts["open"] else "")
+    doubt = [el("p", f"{done.doubt}.", class_="note")] if done.doubt else []
+    title = "Machines that no other beats" + (", so far" if done.doubt else "")
     parts = [part("front", title, _table(done, done.front), *doubt)]
     if done.pareto and done.front:
         told = "A circle is a mapping that no machine beats at no more cost. Each line is the front of a machine."
         said = el("p", told, class_="note")
         parts.append(part("points", "latency against energy", html_of(ends(done)), said))
     elif done.family.costs and any(done.value(one) is not None for one in done.machines):
-        said = el("p", "The line is the front: no machine lies below and left of a point on it.", class_="note")
+        said = el("p", "The line is the front: no value that is known lies below and left of it.", class_="note")
         parts.append(part("trade", f"{done.objective.measured} against {done.family.costs}", html_of(plot(done)), said))
     shown = done.machines[:MOST]
     more = len(done.machines) - len(shown)

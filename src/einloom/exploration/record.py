@@ -15,7 +15,7 @@ from ..report.text.table import columns, csv_text
 from ..result import Result
 from ..sweep.tasks import Answer
 from .family import FamilyMember, MachineFamily
-from .regions import EQUAL, Archive, Point, Region, distance, least, staircase, summed
+from .regions import EQUAL, Archive, Point, Region, distance, least, scaled, staircase, summed
 
 How = Literal["searched", "neighbour", "beaten", "open"]
 """Where the answer for a machine comes from: a search; the mapping and the bound of other machines; nowhere, because
@@ -51,8 +51,8 @@ class ExploredMachine:
 
     @cached_property
     def gap(self) -> float | None:
-        """By which part the value may be smaller, or energy and latency of some mapping both, than of all that are
-        known. None without a value."""
+        """(value - bound) / value; for ``pareto`` by which part energy and latency of some mapping may both be smaller
+        than those of all known ones. None without a value."""
         return distance(self.points, self.region) if self.points else None
 
     @property
@@ -99,11 +99,6 @@ class ExploredFamily:
         """What that value is at least; infinite where it is proven that there is none."""
         return least(known.region, self.pareto)
 
-    def gap(self, known: ExploredMachine) -> float | None:
-        """(value - bound) / value; for ``pareto`` by which part energy and latency of some mapping may both be smaller
-        than those of all known ones. None without a value."""
-        return known.gap
-
     @cached_property
     def front(self) -> tuple[ExploredMachine, ...]:
         """The machines that no other beats: none costs less, or as much, and has a smaller value, or as small a one.
@@ -142,8 +137,7 @@ class ExploredFamily:
     @property
     def worst_gap(self) -> float | None:
         """The largest gap of the machines with a mapping."""
-        gaps = [gap for one in self.machines if (gap := self.gap(one)) is not None]
-        return max(gaps, default=None)
+        return max((one.gap for one in self.machines if one.gap is not None), default=None)
 
     @cached_property
     def records(self) -> tuple[dict[str, object], ...]:
@@ -191,30 +185,33 @@ class ExploredFamily:
             texts = [text for _, text in known.member.values]
             rows.append([*texts, *cost, *self.said(known), f"{known.gap or 0.0:.2%}", *known.reasons])
         more = len(self.front) - FEW
-        if self.pareto:
-            title = "no other machine has a mapping with less energy and latency" + (
-                " and costs no more" if costs else ""
-            )
-        else:
-            title = (
-                f"no other machine has a smaller {self.objective} and costs no more" if costs else "the best machine"
-            )
-        title = f"so far {title}" if self.counts["open"] else title
         left = f"\n  {self.doubt}" if self.doubt else ""
-        return columns(title, heads, rows, left=()) + (f"\n  and {more} more" if more > 0 else "") + left
+        return columns(self._title, heads, rows, left=()) + (f"\n  and {more} more" if more > 0 else "") + left
 
     @property
+    def _title(self) -> str:
+        """What the front is, and that it may change where it may."""
+        costs = " and costs no more" if self.family.costs else ""
+        if self.pareto:
+            title = f"no other machine has a mapping with less energy and latency{costs}"
+        else:
+            title = f"no other machine has a smaller {self.objective}{costs}" if costs else "the best machine"
+        return f"so far {title}" if self.doubt else title
+
+    @cached_property
     def doubt(self) -> str:
-        """What may still change the front, in words; empty if nothing does."""
+        """What may still change the front, in words; empty if nothing does: machines without answers or with a gap,
+        on the front or not, that may have a point which no known one beats."""
         archive = Archive()
         for i, point in self.front_points:
             archive.add(self.machines[i].member.cost or 0.0, (point,))
-        able = [known for known in self.machines if known.legal and not known.points]
-        better = sum(not archive.beats(known.member.cost or 0.0, known.region) for known in able)
-        parts = [f"{better} machines without an answer may be better"] if better else []
-        gaps = [known for known in self.front if (known.gap or 0.0) > EQUAL]
-        parts += ["machines with a gap may be better than they are here, and others than they"] if gaps else []
-        return "; ".join(parts)
+        able = sum(
+            not archive.beats(known.member.cost or 0.0, scaled(known.region, (1 + EQUAL, 1 + EQUAL)))
+            for known in self.machines
+            if known.legal
+        )
+        machines = "1 machine may have a better mapping" if able == 1 else f"{able} machines may have better mappings"
+        return f"{machines} than any that is known, and change this front" if able else ""
 
     def said(self, known: ExploredMachine) -> list[str]:
         """The value of a machine in words; for ``pareto`` how many of its points are on the front, and the energies and
