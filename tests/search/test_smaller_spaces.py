@@ -1,4 +1,4 @@
-"""Few fused loops first under a budget of seconds: looks at smaller spaces change no proof, and find what is there."""
+"""Few fused loops in between under a budget of seconds: looks change no proof, and find what is there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from einloom.mapping.tree import Mapping
 from einloom.problem import Budget, Objective, Problem, keeps_time
 from einloom.questions import problem
 from einloom.search.door import ask
-from einloom.search.exact import narrower
+from einloom.search.exact import least_costs, narrower
 from einloom.search.first import FirstMappings
 from einloom.search.method import Recorder, Watcher
 from einloom.search.registry import method
@@ -53,6 +53,12 @@ def test_smaller_spaces_are_looked_at_under_seconds_alone() -> None:
     assert looked(limited, LONG) == ["at most 1 fused loop"]
     ragged = problem("matmuls:n=2,m=6,kn=7", "simple:glb_bits=1024", "energy", space="ragged")
     assert looked(ragged, LONG) == []
+
+
+@pytest.mark.usefixtures("at_once")
+def test_nothing_is_looked_at_where_choices_are_very_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(least_costs, "MANY", 0)
+    assert looked(problem("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384", "energy"), LONG) == []
 
 
 def test_nothing_is_looked_at_where_what_is_known_is_near_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:

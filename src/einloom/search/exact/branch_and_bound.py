@@ -110,6 +110,8 @@ class Run:
         if self.options.limit is None:
             self.incumbent.prove(compulsory(self.problem))
         attempt = self.attempt()
+        if attempt.crowded:
+            self.smaller.rest()
         if not self.options.incumbent:
             return attempt.tiled("every").run(float("inf"))
         most = None if self.options.limit is None else self.options.limit / attempt.repeats * (1 + TIE)

@@ -1,4 +1,4 @@
-"""Few fused loops first, where a budget of seconds may end a search of many: what they reach is in the space, too.
+"""Few fused loops in between, where a budget of seconds may end a search of many: what they reach is in the space.
 
 Comes in: a search that goes on. Goes out: mappings of smaller spaces, each searched for a part of the budget at one of
 the search's checks, and kept by its incumbent (docs/exact.md, the limit).
@@ -19,9 +19,9 @@ from .options import ExactOptions
 from .stops import Enough, StopsOnly
 
 LEAST = 2.0  # seconds of a budget, from which on smaller spaces are looked at
-AFTER = 0.12  # of a budget goes to the whole space before
+AFTER = 0.5  # of a budget goes to the whole space before: what is proven by then is proven as if there were no looks
 LOOPS = (1, 2)  # fused loops of the spaces that are looked at
-POOL = 0.5  # of a budget goes to all of them together, at most
+POOL = 0.3  # of a budget goes to all of them together, at most
 HALF = 0.5  # of what is left of that goes to the next one, at most; all of it to the last
 GAP = 1.1  # times the bound: a mapping that costs less needs no other one
 

@@ -20,7 +20,7 @@ from runpy import run_module
 from ..resources import available_bytes, unlimited
 
 SWITCH = "EINLOOM_COMPILE"  # environment variable; "never": nothing is compiled beside a search
-ROOM = 2 << 30  # bytes that must be free: compiling takes 400 MB
+ROOM = 2 << 30  # bytes that must be free: compiling takes 340 MiB
 LOOKED = 1.0  # seconds from one look at the cache to the next, while machine code is made
 FLAGS = os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)  # of the file that a process locks while it compiles
 SPACES = {"even": "ffm", "uneven": "ragged"}
