@@ -5,9 +5,11 @@ The slow counts are kept here: every piece of a rank, every moment of a memory, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from itertools import product
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ import pytest
 from agreement import every_instance
 from concurrent_trees import concurrent_case
 from einloom.cost.evaluate import busiest, instance_traffic
-from einloom.cost.formulas import windows
+from einloom.cost.formulas import shifts, windows
 from einloom.cost.formulas.components import component_time
 from einloom.cost.formulas.terms import LoopCut
 from einloom.cost.formulas.windows import RankUse
@@ -125,6 +127,85 @@ def test_pieces_together_are_the_pieces_one_by_one(seed: int) -> None:
     ]
     each = windows.moved_each((picked[0],), size, sliding, {at[0]: np.arange(cut.trips)}, 1)
     assert list(np.broadcast_to(each, cut.trips)) == [moved((one,), size, sliding) for one in picked]
+
+
+def even_chain(rng: Random, tile: int, first: int) -> tuple[int, tuple[tuple[int, LoopCut], ...]]:
+    """(extent, cuts) of a variable by up to three loops, of which the outermost may leave a smaller last piece."""
+    chain: list[tuple[int, LoopCut]] = []
+    for place in range(first + 2, first - 1, -1):
+        trips = rng.choice((1, 2, 5, 6))
+        chain.append((place, LoopCut(tile, trips=trips)))
+        tile *= trips
+        if rng.random() < 0.3:
+            break
+    cut = rng.randint(0, chain[-1][1].tile - 1) if rng.random() < 0.3 else 0
+    return tile - cut, tuple(reversed(chain))
+
+
+def even_uses(rng: Random) -> tuple[RankUse, ...]:
+    """One or two Einsums that reach a rank alike, by two variables whose loops are of many like iterations."""
+    chains = [even_chain(rng, rng.randint(1, 4), 4 * i) for i in range(rng.randint(1, 2))]
+    terms = tuple((rng.choice((1, 1, 2)), extent, chain) for extent, chain in chains)
+    uses = [RankUse(terms, rng.choice((0, 0, 0, -1, -3, 2)))]
+    if rng.random() < 0.3:
+        unlike = tuple((c, extent + rng.randint(0, 1), chain) for c, extent, chain in terms)
+        uses.append(RankUse(rng.choice((terms, unlike)), rng.choice((0, 1))))
+    return tuple(uses)
+
+
+def unlike_sums(seeds: range) -> int:
+    """How many random window sums with like iterations differ from those piece by piece."""
+    unlike = 0
+    for seed in seeds:
+        rng = Random(seed)
+        uses = even_uses(rng)
+        longest = 1 + max(use.constant + sum(c * (extent - 1) for c, extent, _ in use.terms) for use in uses)
+        size, sliding = longest + rng.choice((0, 0, 0, 3, -2)), rng.choice((None, 0, 1, 2, 4, 5, 6))
+        unlike += windows.moved(uses, max(size, 1), sliding) != moved(uses, max(size, 1), sliding)
+    return unlike
+
+
+def test_iterations_that_only_move_a_window_along_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    right, saved = shifts.steps_of, [0, 0]
+
+    def counted(*found: Any) -> dict[int, shifts.Steps]:
+        steps = right(*found)
+        saved[0] += sum(len(one.at) for one in steps.values())
+        saved[1] += sum(found[2].values())
+        return steps
+
+    monkeypatch.setattr(windows, "steps_of", counted)
+    assert not unlike_sums(range(1000))
+    assert saved[0] < 0.8 * saved[1]
+
+
+def _all_alike(trips: int, first: int, last: int, *, sliding: bool) -> shifts.Steps:
+    return shifts.Steps(np.array([0]), np.array([trips]))
+
+
+def _one_stands_for_all(trips: int, first: int, last: int, *, sliding: bool) -> shifts.Steps:
+    return LISTED(trips, first, last, sliding=False)
+
+
+def _one_too_many(trips: int, first: int, last: int, *, sliding: bool) -> shifts.Steps:
+    return LISTED(trips, first, min(last + 1, trips - 1), sliding=sliding)
+
+
+def _one_too_early(trips: int, first: int, last: int, *, sliding: bool) -> shifts.Steps:
+    return LISTED(trips, max(first - 1, 0), last, sliding=sliding)
+
+
+LISTED = shifts._listed
+
+
+@pytest.mark.parametrize("wrong", [_all_alike, _one_stands_for_all, _one_too_many, _one_too_early])
+def test_a_wrong_set_of_like_iterations_is_noticed(
+    wrong: Callable[..., shifts.Steps], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shifts, "_listed", wrong)
+    windows.moved.cache_clear()
+    assert unlike_sums(range(300))
+    windows.moved.cache_clear()
 
 
 def one_by_one(trips: list[int], arrays: list[object]) -> list[np.ndarray]:

@@ -156,8 +156,8 @@ def one_too_few(patch: pytest.MonkeyPatch) -> None:
 
 def all_as_the_first(patch: pytest.MonkeyPatch) -> None:
     """Every instance accesses at least as many places as the first does."""
-    inside = traffic._inside
-    patch.setattr(traffic, "_inside", lambda places, off, size: len(off) * inside(places, off[:1], size))
+    inside = traffic.inside
+    patch.setattr(traffic, "inside", lambda steps, starts, size: len(starts) * inside(steps, starts[:1], size))
 
 
 @pytest.mark.parametrize("mistake", [the_mean, one_too_few, all_as_the_first], ids=lambda f: str(f.__name__))

@@ -5,12 +5,12 @@ The argument: docs/model/pruning.md, "Compulsory costs".
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import inf
 
 import numpy as np
 
 from ..cost.formulas.components import component_time
+from ..cost.formulas.places import inside
 from ..dataclass import dataclass
 from ..machine.levels import Memory
 from ..mapping.legality.placement import outermost_home
@@ -96,14 +96,5 @@ def _elements(problem: Problem, access: Access) -> int:
     workload, total = problem.workload, 1
     for index, size in zip(access.indices, workload.shape(access), strict=True):
         steps = tuple((coefficient, workload.extents[variable]) for variable, coefficient in index.terms)
-        total *= _places(index.constant, steps, size)
+        total *= inside(steps, np.array([index.constant]), size)
     return total
-
-
-@lru_cache(maxsize=1024)
-def _places(constant: int, steps: tuple[tuple[int, int], ...], size: int) -> int:
-    """The places of a rank that an index meets. steps: (coefficient, extent) of its variables."""
-    places = np.array([constant])
-    for coefficient, extent in steps:
-        places = np.unique(places[:, None] + coefficient * np.arange(extent))
-    return int(((places >= 0) & (places < size)).sum())

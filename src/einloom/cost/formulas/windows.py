@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...dataclass import dataclass
+from .shifts import Steps, steps_of
 from .terms import LoopCut, Number, maximum, minimum
 
 Chain = tuple[tuple[int, LoopCut], ...]
@@ -164,26 +165,36 @@ def moved_each(uses: tuple[RankUse, ...], size: int, sliding: int | None, picks:
                 trips[place] = cut.trips
     reach = max(abs(use.constant) + sum(c * extent for c, extent, _ in use.terms) for use in uses)
     steps = trips.pop(sliding, 1) if sliding is not None else 1
-    listed = {**dict(sorted(trips.items())), -1 if sliding is None or sliding in chosen else sliding: steps}
-    exact = max(reach, size) * prod(listed.values()) < EXACT
+    last = -1 if sliding is None or sliding in chosen else sliding
+    exact = max(reach, size) * prod(trips.values()) * steps < EXACT
+    indices = [(use.terms, use.constant) for use in uses]
+    listed = steps_of(indices, size, {**dict(sorted(trips.items())), last: steps}, last)
     return _sum(uses, size, chosen, listed, ndim, np.int64 if exact else object)
 
 
 def _sum(
-    uses: tuple[RankUse, ...], size: int, chosen: dict[int, Number], listed: dict[int, int], ndim: int, dtype: type
+    uses: tuple[RankUse, ...], size: int, chosen: dict[int, Number], listed: dict[int, Steps], ndim: int, dtype: type
 ) -> Number:
     """What is new in each piece of the `listed` loops, of which the last one slides, summed up over all of them."""
     first = next(iter(listed))
-    if len(listed) > 1 and prod(listed.values()) > MOST:
-        rest = {place: n for place, n in listed.items() if place != first}
-        return sum(_sum(uses, size, {**chosen, first: i}, rest, ndim, dtype) for i in range(listed[first]))
-    low, high, work = hull(uses, grid(chosen, listed, ndim, dtype), size)
-    shape = np.broadcast_shapes(*(np.shape(one) for one in (low, high, work)), (1,) * ndim + tuple(listed.values()))
+    if len(listed) > 1 and prod(len(one.at) for one in listed.values()) > MOST:
+        rest = {place: one for place, one in listed.items() if place != first}
+        each = zip(listed[first].at.tolist(), listed[first].counts.tolist(), strict=True)
+        return sum(count * _sum(uses, size, {**chosen, first: at}, rest, ndim, dtype) for at, count in each)
+    lengths = {place: len(one.at) for place, one in listed.items()}
+    choice = {
+        place: listed[place].at.astype(dtype)[at.astype(np.int64)] if place in listed else at
+        for place, at in grid(chosen, lengths, ndim, dtype).items()
+    }
+    low, high, work = hull(uses, choice, size)
+    shape = np.broadcast_shapes(*(np.shape(one) for one in (low, high, work)), (1,) * ndim + tuple(lengths.values()))
     low, high, work = (np.broadcast_to(one, shape) for one in (low, high, work))
     there, (start, end) = previous(work, (low, high))
     kept = np.where(there, np.maximum(np.minimum(high, end) - np.maximum(low, start), 0), 0)
-    total = np.where(work, high - low - kept, 0).sum(axis=tuple(range(ndim, ndim + len(listed))))
-    return total.astype(object) if ndim else total
+    found = np.where(work, high - low - kept, 0)
+    for one in reversed(listed.values()):
+        found = found @ one.counts.astype(dtype)
+    return found.astype(object) if ndim else found
 
 
 def pieces(extent: int, chain: Chain, whole: bool, picks: Choice, ndim: int) -> Number:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....cost.formulas import terms, windows
+from ....cost.formulas.places import Step, inside, ways
 from ....mapspace.divisors import divisors
 from ....mapspace.limits.data import Numbers
 from ....once import once_each
@@ -42,15 +43,15 @@ def accepted(numbers: Numbers, found: IntArray) -> NDArray[np.bool_]:
     return np.asarray((found >= least) & (found <= most))
 
 
-Share = tuple[IntArray, IntArray]  # positions of a variable that an instance has, and how far those of each are off
+Share = tuple[tuple[Step, ...], IntArray]  # steps to all of a variable that an instance has; how far each one's are off
 
 
 def even_shares(extent: int, instances: int) -> list[Share]:
     """What each of so many instances may have of a variable, for every number of temporal trips outside them."""
-    every, found = np.arange(extent), []
+    found: list[Share] = []
     for trips in divisors(extent // instances):
         tile = extent // trips // instances
-        found.append((every[every % (extent // trips) < tile], np.arange(instances) * tile))
+        found.append((((1, tile), (extent // trips, trips)), np.arange(instances) * tile))
     return found
 
 
@@ -60,12 +61,17 @@ def _shares(extent: int, instances: int) -> list[list[Share]]:
         return [even_shares(extent, instances)]
     tile = -(-extent // instances)
     full, last = np.arange(instances - 1) * tile, np.array([(instances - 1) * tile])
-    return [[(np.arange(tile), full)], [(np.arange(extent - (instances - 1) * tile), last)]]
+    return [[(((1, tile),), full)], [(((1, extent - (instances - 1) * tile),), last)]]
 
 
-def _inside(places: IntArray, off: IntArray, size: int) -> int:
-    """How many places, ascending, are in a rank of that size, over all instances that have them so far `off`."""
-    return int((np.searchsorted(places, size - off) - np.searchsorted(places, -off)).sum())
+def _distinct(codes: IntArray, most: int) -> tuple[IntArray, IntArray]:
+    """(the codes that occur, ascending; the place of each row's among them). most: codes are below it."""
+    if most > len(codes):
+        return np.unique(codes, return_inverse=True)
+    found = np.flatnonzero(np.bincount(codes))
+    place = np.zeros(most, np.int64)
+    place[found] = np.arange(len(found))
+    return found, place[codes]
 
 
 class Prices:
@@ -253,14 +259,15 @@ class Prices:
         dims = [self.classes.of[v] for v, _ in expression]
         shape = tuple(int(self.whole[d]) + 1 for d in dims)
         codes = np.ravel_multi_index(tuple(x[:, d] for d in dims), shape) if dims else np.zeros(len(x), np.int64)
-        found = np.zeros(prod(shape), np.int64)
-        known = self.classes.counted
-        for code in np.flatnonzero(np.bincount(codes, minlength=1)):
+        which, inverse = _distinct(codes, prod(shape))
+        known, found = self.classes.counted, np.zeros(len(which), np.int64)
+        for i, code in enumerate(which):
             row = tuple(map(int, np.unravel_index(code, shape)))
             if (what, row) not in known:
+                self.classes.checkpoint()
                 known[what, row] = count(tensor, rank, row, slide)
-            found[code] = known[what, row]
-        return np.asarray(found[codes])
+            found[i] = known[what, row]
+        return np.asarray(found[inverse])
 
     def _window_sum(
         self,
@@ -331,14 +338,12 @@ class Prices:
 
     def _widest(self, tensor: int, rank: int, tiles: tuple[int, ...], _: Slide | None) -> int:
         signature = self.classes.signature.tensors[tensor]
-        starts = [signature.constants[rank]]
-        reach = 1
+        reach, size, steps = 1, signature.shape[rank], []
         for (v, coefficient), tile in zip(signature.ranks[rank], tiles, strict=True):
             reach += coefficient * (tile - 1)
-            extent = self.classes.signature.extents[v]
-            starts = [s + coefficient * p for s in starts for p in range(0, extent, tile)]
-        size = signature.shape[rank]
-        return max(max(0, min(s + reach, size) - max(s, 0)) for s in starts)
+            steps.append((coefficient * tile, -(-self.classes.signature.extents[v] // tile)))
+        starts = signature.constants[rank] + np.flatnonzero(ways(steps))
+        return int(np.maximum(np.minimum(starts + reach, size) - np.maximum(starts, 0), 0).max())
 
     def inside(self, d: int, memory: int) -> int:
         """Instances along class d between a store and the nearest temporal loop above, those of the fanouts above it,
@@ -535,14 +540,14 @@ class Prices:
             extents = [self.classes.signature.extents[v] for v, _ in signature.ranks[rank]]
             total = 0
             for kinds in product(*map(_shares, extents, taken)):
-                found = [(np.array([signature.constants[rank]]), np.zeros(1, np.int64))]
+                found: list[Share] = [((), np.array([signature.constants[rank]]))]
                 for (_, c), every in zip(signature.ranks[rank], kinds, strict=True):
                     found = [
-                        (np.unique(places[:, None] + c * mine), (off[:, None] + c * far).reshape(-1))
-                        for places, off in found
+                        ((*steps, *((c * stride, n) for stride, n in mine)), (off[:, None] + c * far).reshape(-1))
+                        for steps, off in found
                         for mine, far in every
                     ]
-                total += min(_inside(*one, signature.shape[rank]) for one in found)
+                total += min(inside(*one, signature.shape[rank]) for one in found)
             self.classes.counted[key] = total
         return self.classes.counted[key]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....cost.formulas.places import ways
 from ..einsums.classes import EinsumClass, TensorSignature
 
 
@@ -12,10 +13,7 @@ def reached(einsum: EinsumClass, tensor: TensorSignature, rank: int) -> tuple[in
     extents, size = einsum.extents, tensor.shape[rank]
     if tensor.simple(rank):
         return (min(extents[tensor.ranks[rank][0][0]], size),) * 2
-    places, met = np.array([tensor.constants[rank]]), np.ones(1, np.int64)
-    for v, coefficient in tensor.ranks[rank]:
-        every = places[:, None] + coefficient * np.arange(extents[v])
-        places, inverse = np.unique(every, return_inverse=True)
-        met = np.bincount(inverse.reshape(-1), np.repeat(met, extents[v])).astype(np.int64)
-    inside = (places >= 0) & (places < size)
-    return int(inside.sum()), int(met[inside].sum())
+    met = ways([(coefficient, extents[v]) for v, coefficient in tensor.ranks[rank]])
+    first = tensor.constants[rank]
+    found = met[max(-first, 0) : max(size - first, 0)]
+    return int(np.count_nonzero(found)), int(found.sum())
