@@ -6,6 +6,7 @@ The slow counts are kept here: every piece of a rank, every moment of a memory, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from random import Random
@@ -195,7 +196,26 @@ def _one_too_early(trips: int, first: int, last: int, *, sliding: bool) -> shift
     return LISTED(trips, max(first - 1, 0), last, sliding=sliding)
 
 
-LISTED = shifts._listed
+def _no_step_keeps_anything(window: shifts.EvenWindow, size: int) -> int:
+    slides = [window.slide] * (window.slide[0] > 0)
+    return MOVED(replace(window, steps=(*window.steps, *slides), slide=(0, 1)), size)
+
+
+def _nothing_is_cut(window: shifts.EvenWindow, size: int) -> int:
+    return MOVED(replace(window, start=0), 10**6)
+
+
+LISTED, MOVED = shifts._listed, shifts.EvenWindow.moved
+
+
+@pytest.mark.parametrize("wrong", [_no_step_keeps_anything, _nothing_is_cut])
+def test_a_wrong_sum_of_even_windows_is_noticed(
+    wrong: Callable[[shifts.EvenWindow, int], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shifts.EvenWindow, "moved", wrong)
+    windows.moved.cache_clear()
+    assert unlike_sums(range(300))
+    windows.moved.cache_clear()
 
 
 @pytest.mark.parametrize("wrong", [_all_alike, _one_stands_for_all, _one_too_many, _one_too_early])

@@ -1,19 +1,23 @@
 """Iterations of a loop in which a window is only moved along: they are counted together.
 
-A window of an iteration is that of the one before, moved by a constant, if the piece of its variable is a full one and
-neither window is cut at the declared shape, whatever the iterations of the other loops are. Then it has the same extent
-and the same overlap with the window of the step before, so one of those iterations stands for all of them
-(docs/model/parts.md). The others are listed: those at a padded rim, and the last one of loops that do not divide.
+Where every loop divides, windows differ by where they start alone, and how many start at each place is a running sum
+over places (`EvenWindow`). Elsewhere fewer iterations are listed than loops have (`steps_of`): a window is that of the
+iteration before, moved by a constant, if the piece of its variable is a full one and neither window is cut at the
+declared shape, whatever the iterations of the other loops are. Then it has the same extent and the same overlap with
+the window of the step before, so one of those iterations stands for all of them (docs/model/pruning.md). The others
+are listed: those at a padded rim, and the last one of loops that do not divide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...dataclass import dataclass
+from .places import Step, ways
 from .terms import LoopCut
 
 IntArray = NDArray[np.int64]
@@ -26,6 +30,60 @@ class Steps:
 
     at: IntArray
     counts: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class EvenWindow:
+    """A window all of whose loops divide. start: of the first one; span: extent of each; steps: (shift, trips) of the
+    loops that count, without the sliding one, which is `slide`."""
+
+    start: int
+    span: int
+    steps: tuple[Step, ...]
+    slide: Step
+
+    @staticmethod
+    def of(terms: tuple[Term, ...], constant: int, sliding: int) -> EvenWindow | None:
+        """The window of an index, if all its loops divide. sliding: place of the sliding loop."""
+        start, span = constant, 1
+        steps: list[Step] = []
+        slides: list[Step] = []
+        for coefficient, extent, chain in terms:
+            for place, cut in chain:
+                tile, trips = cut.tile, cut.trips
+                if cut.ends is not None or coefficient < 1 or extent != tile * trips:
+                    return None
+                if cut.once:
+                    start += coefficient * cut.pick * tile
+                else:
+                    (slides if place == sliding else steps).append((coefficient * tile, trips))
+                extent = tile
+            span += coefficient * (extent - 1)
+        if len({trips for _, trips in slides}) > 1:
+            return None
+        slide = (sum(shift for shift, _ in slides), slides[0][1]) if slides else (0, 1)
+        return EvenWindow(start, span, tuple(steps), slide)
+
+    def moved(self, size: int) -> int:
+        """Elements inside the declared shape that the windows of all iterations bring in: of steps of the sliding loop
+        what the window of the step before has not."""
+        shift, trips = self.slide
+        fresh = min(self.span, shift)
+        last = self.start + self.span + sum(step * (n - 1) for step, n in (*self.steps, self.slide))
+        if self.start >= 0 and last <= size:
+            return prod(n for _, n in self.steps) * (self.span + (trips - 1) * fresh)
+        first = ways(self.steps)
+        total = self._inside(first, self.start, self.span, size)
+        if trips > 1:
+            later = ways([(shift, trips - 1)], first)
+            total += self._inside(later, self.start + shift + self.span - fresh, fresh, size)
+        return total
+
+    @staticmethod
+    def _inside(counts: IntArray, start: int, extent: int, size: int) -> int:
+        """Elements of runs inside the shape; counts: how many runs start at each place from `start` on."""
+        low = start + np.arange(len(counts))
+        return int((np.clip(low + extent, 0, size) - np.clip(low, 0, size)) @ counts)
 
 
 def every(trips: int) -> Steps:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...dataclass import dataclass
-from .shifts import Steps, steps_of
+from .shifts import EvenWindow, Steps, steps_of
 from .terms import LoopCut, Number, maximum, minimum
 
 Chain = tuple[tuple[int, LoopCut], ...]
@@ -167,6 +167,10 @@ def moved_each(uses: tuple[RankUse, ...], size: int, sliding: int | None, picks:
     steps = trips.pop(sliding, 1) if sliding is not None else 1
     last = -1 if sliding is None or sliding in chosen else sliding
     exact = max(reach, size) * prod(trips.values()) * steps < EXACT
+    if exact and not ndim and len(uses) == 1:
+        even = EvenWindow.of(uses[0].terms, uses[0].constant, last)
+        if even is not None:
+            return even.moved(size)
     indices = [(use.terms, use.constant) for use in uses]
     listed = steps_of(indices, size, {**dict(sorted(trips.items())), last: steps}, last)
     return _sum(uses, size, chosen, listed, ndim, np.int64 if exact else object)
