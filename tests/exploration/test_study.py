@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 
 import einloom as el
 from commands import run
+from einloom.errors import EinloomError
 from einloom.exploration import study
 from einloom.exploration.family import read_family
 from einloom.exploration.page import exploration_page
@@ -183,9 +185,13 @@ def test_broken_answers_are_searched_again(family: Path, tmp_path: Path) -> None
 
 def test_a_folder_of_another_question_is_refused(family: Path, tmp_path: Path) -> None:
     el.explore(family, tmp_path / "answers")
-    family.write_text(FAMILY.replace("edp", "energy"))
-    with pytest.raises(el.SpecError, match="another question; choose another folder"):
-        el.explore(family, tmp_path / "answers")
+    for old, new, said in (
+        ("edp", "energy", r"objective: edp in the file and energy in this one"),
+        ("m=16", "m=8", r"workload: .* is 16 in the file and 8 in this one"),
+    ):
+        family.write_text(FAMILY.replace(old, new))
+        with pytest.raises(el.SpecError, match=rf"another question \({said}.*\); choose another folder"):
+            el.explore(family, tmp_path / "answers")
 
 
 def test_shares_make_one_exploration(family: Path, tmp_path: Path) -> None:
@@ -264,14 +270,18 @@ def test_the_command(family: Path, tmp_path: Path) -> None:
     assert best and all(json.loads((folder / row["file"]).read_text())["schema"] == "result/1" for row in best)
     text = page.read_text()
     assert "edp against area of" in text and "glb" in text and "http-equiv" in text
+    assert all(one in text for one in ("What was asked", "edge.yaml", "16 bit to 8 KiB (5 values)", "at most 1 fused"))
     code, said = run("explore", family, "-o", folder, "--share", "3/2")
     assert code == 2 and "--share is K/N" in said
     code, said = run("explore", family, "-o", folder, "--dask", "tcp://127.0.0.1:1")
     assert code != 0 and "ask" in said
+    code, said = run("explore", family, "-o", folder, "--dask", "tcp://127.0.0.1:1", "--jobs", 2)
+    assert code == 2 and "either --jobs" in said
 
 
-def test_the_workers_of_a_dask_scheduler_find_the_same(family: Path, tmp_path: Path) -> None:
-    """A scheduler and a worker of their own processes, as on a cluster."""
+@pytest.fixture
+def scheduler(tmp_path: Path) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
+    """The file of a scheduler, and its process; it and a worker are processes of their own, as on a cluster."""
     pytest.importorskip("distributed")
     address = tmp_path / "scheduler.json"
     words = [sys.executable, "-m"]
@@ -290,14 +300,71 @@ def test_the_workers_of_a_dask_scheduler_find_the_same(family: Path, tmp_path: P
         begun = time.monotonic()
         while not address.exists() and time.monotonic() - begun < 60:
             time.sleep(0.1)
-        code, said = run("explore", family, "-o", tmp_path / "answers", "--dask", address)
+        yield address, running[0]
     finally:
         for one in reversed(running):
             one.terminate()
         for one in running:
             one.wait(30)
+
+
+def test_the_workers_of_a_dask_scheduler_find_the_same(
+    family: Path, tmp_path: Path, scheduler: tuple[Path, subprocess.Popen[bytes]]
+) -> None:
+    code, said = run("explore", family, "-o", tmp_path / "answers", "--dask", scheduler[0])
     assert code == 0 and " open" not in said
     same(el.explore(family, tmp_path / "answers"))
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_gone_is_told_and_nothing_lost(
+    family: Path, tmp_path: Path, scheduler: tuple[Path, subprocess.Popen[bytes]]
+) -> None:
+    """The client waits ten seconds for it."""
+    address, process = scheduler
+    asked, kept = read_family(family), list[Path]()
+
+    def heard(*_: object) -> None:
+        kept.extend((tmp_path / "answers").rglob("*.json"))
+        process.kill()
+
+    with pytest.raises(EinloomError, match=r"scheduler at .* or its workers, are gone"):
+        explore_family(asked, tmp_path / "answers", cluster=str(address), heard=heard, every=True)
+    assert kept and all(path.is_file() for path in kept)
+    same(el.explore(family, tmp_path / "answers", every=True))
+
+
+def test_machines_as_good_as_one_of_the_front_are_named(family: Path, tmp_path: Path) -> None:
+    """512 B and 0.5 KiB are the same memory."""
+    text = FAMILY.replace("[16 bit, 128 B, 256 B, 512 B, 8 KiB]", "[512 B, 0.5 KiB]")
+    family.write_text(text.replace("[1, 4]", "[4]").replace("[8 GB/s, 32 GB/s]", "[32 GB/s, 8 GB/s]"))
+    done = el.explore(family, tmp_path / "answers", every=True)
+    (best,), twin = done.front, {"512 B": "0.5 KiB"}[done.front[0].member.values[0][1]]
+    assert [one.member.values[0][1] for one in done.ties] == [twin] and done.ties[0].gap == best.gap == 0
+    assert f"as good as one of these: glb={twin}, bw=32 GB/s, side=4" in str(done)
+    assert done.alike in exploration_page(done)
+    narrow = el.explore(family, tmp_path / "answers", every=True)
+    assert narrow.ties == done.ties
+
+
+def test_workloads_of_one_name_go_by_what_the_file_says(family: Path, tmp_path: Path) -> None:
+    several = '[{workload: "matmuls:n=2,m=16,kn=16", weight: 2}, "matmuls:n=1,m=8,kn=8"]'
+    text = FAMILY.replace('["matmuls:n=2,m=16,kn=16"]', several)
+    family.write_text(text.replace("[16 bit, 128 B, 256 B, 512 B, 8 KiB]", "[512 B]"))
+    done = el.explore(family, tmp_path / "answers", every=True)
+    assert done.family.workloads == ("matmuls:n=2,m=16,kn=16", "matmuls:n=1,m=8,kn=8")
+    assert "2 workloads, with weights 2, 1, edp" in str(done)
+    assert "2 x matmuls:n=2,m=16,kn=16 + matmuls:n=1,m=8,kn=8" in exploration_page(done)
+    for one in done.machines:
+        values = [alone(one, w) for w in range(2)]
+        assert None not in values and done.value(one) == pytest.approx(2 * values[0] + values[1], rel=1e-9)
+
+
+def test_a_scheduler_file_that_is_missing_is_told(family: Path, tmp_path: Path) -> None:
+    """The client of Dask waits for it, without end."""
+    pytest.importorskip("distributed")
+    code, said = run("explore", family, "-o", tmp_path / "answers", "--dask", tmp_path / "none.json")
+    assert code == 2 and "there is no scheduler file" in said
 
 
 def test_machines_of_like_names_have_files_of_their_own(family: Path, tmp_path: Path) -> None:

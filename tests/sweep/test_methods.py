@@ -56,9 +56,12 @@ def test_a_folder_of_another_question_is_refused(tmp_path: Path) -> None:
     words = ["--methods", "random,exact", "--seeds", "2", "--budget-evaluations", "20", "--folder", str(tmp_path)]
     assert asked(*NAMES, *words).exit_code == 0
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    for other in (["matmul:m=2,n=2,k=2", NAMES[1]], [*NAMES, "--objective", "latency"]):
+    for other, said in (
+        (["matmul:m=2,n=2,k=2", NAMES[1]], "workload"),
+        ([*NAMES, "--objective", "latency"], "objective"),
+    ):
         ran = asked(*other, *words)
-        assert ran.exit_code == 2 and "another question; choose another folder" in ran.output
+        assert ran.exit_code == 2 and f"another question ({said}: " in ran.output and "choose another" in ran.output
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

@@ -39,7 +39,7 @@ def _share(text: str | None) -> tuple[int, int]:
 )
 @click.option("--method", shell_complete=completion.methods, default="exact", show_default=True, help="How to search.")
 @click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), help="For each search.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes; 1 unless stated.")
 @click.option("--share", metavar="K/N", help="Settle the K-th of N parts alone, as one job of an array does.")
 @click.option("--dask", "cluster", metavar="ADDRESS", help="Search on the workers of this Dask scheduler.")
 @click.option("--every", is_flag=True, help="Settle machines that others beat, too.")
@@ -67,6 +67,9 @@ def explore_verb(
 
     refuse(csv_path, report_path)
     part = _share(share)
+    if how["jobs"] is not None and how["cluster"] is not None:
+        raise SpecError("either --jobs, processes here, or --dask, the workers of a scheduler")
+    how["jobs"] = how["jobs"] or 1
     asked = read_family(family)
     answers = answer_files(asked, output)
     for place in (csv_path, report_path):

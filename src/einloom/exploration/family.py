@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
@@ -124,8 +125,9 @@ class FamilyMember:
 
 @dataclass(frozen=True, slots=True)
 class MachineFamily:
-    """All machines of a family, for the same workloads. weights: of the workloads. costs: what the cost is: ``cost`` or
-    ``area``, empty if there is none. files: that were read for it."""
+    """All machines of a family, for the same workloads. workloads: a name each. weights: of the workloads. costs: what
+    the cost is: ``cost`` or ``area``, empty if there is none. files: that were read for it. said: what the file asks,
+    as pairs of a word and a text."""
 
     name: str
     workloads: tuple[str, ...]
@@ -133,6 +135,7 @@ class MachineFamily:
     members: tuple[FamilyMember, ...]
     costs: str
     files: tuple[str, ...] = ()
+    said: tuple[tuple[str, str], ...] = ()
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -250,8 +253,35 @@ class _Made:
             raise self.view.require("where").error("no machine of the family is left")
         members = tuple(self._member(values, first=i == 0) for i, values in enumerate(chosen))
         costs = "cost" if "cost" in self.found else "area" if any(one.machine.area for one in members) else ""
-        names = tuple(one.name for one in self.workloads)
-        return MachineFamily(self.name, names, self.weights, members, costs, self._files())
+        names = self._names()
+        said = self._said(names, costs, members)
+        return MachineFamily(self.name, names, self.weights, members, costs, self._files(), said)
+
+    def _names(self) -> tuple[str, ...]:
+        """The workloads' names; of those that share one, as the file has them."""
+        every = Counter(one.name for one in self.workloads)
+        return tuple(
+            text if every[one.name] > 1 else one.name for one, text in zip(self.workloads, self.texts, strict=True)
+        )
+
+    def _said(self, names: tuple[str, ...], costs: str, members: Sequence[FamilyMember]) -> tuple[tuple[str, str], ...]:
+        """What is asked, in words."""
+        weighted = [text if n == 1 else f"{n:g} x {text}" for n, text in zip(self.weights, self.texts, strict=True)]
+        ranges = [
+            f"{name}: {texts[0]}" + (f" to {texts[-1]} ({len(texts)} values)" if len(texts) > 1 else "")
+            for name, texts in self.found["parameters"].items()
+        ]
+        asked = [each for several in members[0].asked for each in several]
+        spaces = dict.fromkeys(each.problem.mapspace.describe() for each in asked)
+        pairs = {
+            "machine": self.found["machine"],
+            "parameters": "; ".join(ranges),
+            "where": "; ".join(self.found.get("where", ())),
+            "workloads": " + ".join(weighted),
+            "cost": self.found.get("cost", "the area of the machine" if costs else ""),
+            "space": "; or ".join(spaces),
+        }
+        return tuple((what, said) for what, said in pairs.items() if said)
 
     def _files(self) -> tuple[str, ...]:
         """The files that were read for the family, itself among them."""

@@ -25,7 +25,8 @@ def exploration_page(done: ExploredFamily) -> str:
     )
     doubt = [el("p", f"{done.doubt}.", class_="note")] if done.doubt else []
     title = "Machines that no other beats" + (", so far" if done.doubt else "")
-    parts = [part("front", title, _table(done, done.front), *doubt)]
+    alike = [el("p", f"{done.alike}.", class_="note")] if done.alike else []
+    parts = [part("front", title, _table(done, done.front), *alike, *doubt)]
     if done.pareto and done.front:
         told = "A circle is a mapping that no machine beats at no more cost. Each line is the front of a machine."
         said = el("p", told, class_="note")
@@ -37,6 +38,8 @@ def exploration_page(done: ExploredFamily) -> str:
     more = len(done.machines) - len(shown)
     rest = [el("p", f"{more:,} more machines are in the CSV", class_="note")] if more else []
     parts.append(part("machines", "All machines", _table(done, shown), *rest))
+    asked = (el("tr", el("th", what, scope="row"), el("td", text)) for what, text in done.family.said)
+    parts.append(part("asked", "What was asked", el("div", el("table", el("tbody", *asked)), class_="scroll")))
     return paged(f"{done.family.name}: {len(done.machines)} machines", head, tuple(parts), {"tensor": []})
 
 

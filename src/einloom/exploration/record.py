@@ -21,6 +21,7 @@ How = Literal["searched", "neighbour", "beaten", "open"]
 """Where the answer for a machine comes from: a search; the mapping and the bound of other machines; nowhere, because
 another machine costs no more and has no larger value than this one has at least; or nowhere yet."""
 FEW = 20  # machines that a table prints
+TIES = 4  # machines as good as one of those that are named
 REASONS = ("energy in", "bound by")
 
 
@@ -170,6 +171,8 @@ class ExploredFamily:
         parts += [f"{counts['no mapping']} without any legal mapping"] if counts["no mapping"] else []
         gap = "" if self.worst_gap is None else f"; largest gap {self.worst_gap:.2%}"
         head = f"{self.family.name}: {many} machine{'s' * (many != 1)}, {works} workload{'s' * (works != 1)}"
+        weighted = ", with weights " + ", ".join(f"{n:g}" for n in self.family.weights)
+        head += weighted if set(self.family.weights) != {1.0} else ""
         return f"{head}, {self.objective}\n  {', '.join(parts)}{gap}"
 
     @property
@@ -185,7 +188,8 @@ class ExploredFamily:
             texts = [text for _, text in known.member.values]
             rows.append([*texts, *cost, *self.said(known), f"{known.gap or 0.0:.2%}", *known.reasons])
         more = len(self.front) - FEW
-        left = f"\n  {self.doubt}" if self.doubt else ""
+        left = f"\n  {self.alike}" if self.alike else ""
+        left += f"\n  {self.doubt}" if self.doubt else ""
         return columns(self._title, heads, rows, left=()) + (f"\n  and {more} more" if more > 0 else "") + left
 
     @property
@@ -197,6 +201,27 @@ class ExploredFamily:
         else:
             title = f"no other machine has a smaller {self.objective}{costs}" if costs else "the best machine"
         return f"so far {title}" if self.doubt else title
+
+    @property
+    def ties(self) -> tuple[ExploredMachine, ...]:
+        """Other machines that are known to cost and to reach as much as one of the front."""
+        shown = set(map(id, self.front))
+        best = {(one.member.cost or 0.0 if self.family.costs else 0.0, one.points) for one in self.front}
+
+        def same(one: ExploredMachine) -> bool:
+            cost = one.member.cost or 0.0 if self.family.costs else 0.0
+            return any(cost == other and _alike(one.points, points) for other, points in best)
+
+        return tuple(one for one in self.machines if one.points and id(one) not in shown and same(one))
+
+    @property
+    def alike(self) -> str:
+        """Which machines those are, in words; empty if there are none."""
+        if not self.ties:
+            return ""
+        more = len(self.ties) - TIES
+        listed = "; ".join(one.member.label for one in self.ties[:TIES])
+        return f"as good as one of these: {listed}" + (f"; and {more} more" if more > 0 else "")
 
     @cached_property
     def doubt(self) -> str:
@@ -223,10 +248,8 @@ class ExploredFamily:
         points = sorted(best) or known.points
         if not points:
             return ["", "", ""]
-        ends = (points[0], points[-1]) if len(points) > 1 else points[:1]
-        energies = " to ".join(joules(energy) for energy, _ in ends)
-        latencies = " to ".join(seconds(latency) for _, latency in ends)
-        return [str(len(best)), energies, latencies]
+        (energy, slow), (most, fast) = points[0], points[-1]
+        return [str(len(best)), _between(joules(energy), joules(most)), _between(seconds(slow), seconds(fast))]
 
 
 _SAID: dict[How, str] = {
@@ -237,8 +260,28 @@ _SAID: dict[How, str] = {
 }
 
 
+def _between(one: str, other: str) -> str:
+    """Two values with units as a range, a common unit once.
+
+    >>> _between("1.5 mJ", "2 mJ"), _between("1.5 mJ", "2 J"), _between("2 J", "2 J")
+    ('1.5 to 2 mJ', '1.5 mJ to 2 J', '2 J')
+    """
+    value, _, unit = one.partition(" ")
+    if one == other:
+        return one
+    return f"{value if other.endswith(f' {unit}') else one} to {other}"
+
+
 def _how(known: ExploredMachine) -> str:
     return known.how if known.legal else "no mapping"
+
+
+def _alike(points: Region, others: Region) -> bool:
+    """True if two machines have the same points, but for rounding."""
+    if len(points) != len(others):
+        return False
+    pairs = zip(points, others, strict=True)
+    return all(abs(a - b) <= EQUAL * max(a, b) for one, other in pairs for a, b in zip(one, other, strict=True))
 
 
 def _most(found: dict[str, float]) -> str:

@@ -13,6 +13,7 @@ import stat
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from ..errors import ConsequentError, EinloomWarning, SpecError, SpecErrors, combined, nearest, unknown
@@ -25,6 +26,7 @@ MAX_TEXT = 10_000
 MAX_WHOLE = 2**62
 MAX_COUNTED = 2**1000
 """What was counted may be larger than what is stated: products of sizes, as long as floats can hold them."""
+KEPT = 100_000  # letters of a text of which it is kept what it holds
 MAX_ERRORS = 100
 """After so many mistakes a file is not read any further."""
 
@@ -298,7 +300,14 @@ class Gathering:
 
 def read_text(text: str, file: str = "<text>", repeated: list[SpecError] | None = None) -> Located:
     """The view of a YAML (or JSON) text; `file` is what errors call it, `repeated` as of `parse_yaml`."""
-    return read_node(parse_yaml(text, file, repeated), file)
+    once = repeated is None and len(text) <= KEPT
+    return read_node(_parsed(text, file) if once else parse_yaml(text, file, repeated), file)
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str, file: str) -> Node:
+    """What a text holds: a family reads its machine file once for every machine."""
+    return parse_yaml(text, file)
 
 
 def read_node(node: Node, file: str) -> Located:

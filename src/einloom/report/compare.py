@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from textwrap import wrap
@@ -16,15 +15,12 @@ from typing import TYPE_CHECKING, Any
 from ..dataclass import dataclass
 from ..errors import SpecError
 from ..machine.write import machine_data
-from ..mapspace.space import Mapspace
 from ..reading import writing
 from ..reporting import Drawn, reported
 from ..result import Result, document
 from ..result.unmapped import Unmapped, read_answer
-from ..workload.einsum import Workload
-from ..workload.files import workload_data
 from .data.fusion import fused
-from .data.unlike import unlike
+from .data.unlike import computed, space_words, unlike
 from .text.names import numbered
 from .text.results import bits, joules, objective_value, seconds
 from .text.table import WIDTH, columns, csv_text
@@ -187,7 +183,7 @@ def _labels(found: list[tuple[str | None, Result]]) -> list[str]:
         lambda r: r.machine.name,
         lambda r: r.method,
         lambda r: str(r.objective),
-        lambda r: _space(r.mapspace),
+        lambda r: space_words(r.mapspace),
     )
     telling: list[Callable[[Result], str]] = []
     for aspect in aspects:
@@ -197,21 +193,15 @@ def _labels(found: list[tuple[str | None, Result]]) -> list[str]:
     return numbered([name or ", ".join(one(result) for one in telling) or result.method for name, result in found])
 
 
-def _computed(workload: Workload) -> dict[str, object]:
-    """The workload's data without what only people read: its modules and nodes, and what was absorbed."""
-    plain = tuple(replace(einsum, group="", nodes=()) for einsum in workload.einsums)
-    return workload_data(replace(workload, einsums=plain, absorbed=()))
-
-
 def _differences(rows: tuple[ComparisonRow, ...]) -> list[str]:
     """Why the results may not be comparable."""
     aspects: tuple[tuple[str, Callable[[Result], object], Callable[[Result], str]], ...] = (
-        ("workloads", lambda r: document.digest(_computed(r.workload)), lambda r: r.workload.name),
+        ("workloads", lambda r: document.digest(computed(r.workload)), lambda r: r.workload.name),
         ("machines", lambda r: document.digest(machine_data(r.machine)), lambda r: r.machine.name),
         ("objectives", lambda r: str(r.objective), lambda r: str(r.objective)),
         ("latency rules", lambda r: r.latency_rule, lambda r: r.latency_rule),
         ("versions of the model", lambda r: r.provenance.model_version, lambda r: r.provenance.model_version),
-        ("mapspaces", lambda r: r.mapspace.describe(), lambda r: _space(r.mapspace)),
+        ("mapspaces", lambda r: r.mapspace.describe(), lambda r: space_words(r.mapspace)),
     )
     found = []
     for what, key, name in aspects:
@@ -229,7 +219,7 @@ def _differences(rows: tuple[ComparisonRow, ...]) -> list[str]:
 
 def _unlike(what: str, groups: Mapping[object, list[ComparisonRow]], name: Callable[[Result], str]) -> str:
     """In what the first two inputs of one name differ; nothing where their names differ, or tell it."""
-    data = {"workloads": lambda r: _computed(r.workload), "machines": lambda r: machine_data(r.machine)}.get(what)
+    data = {"workloads": lambda r: computed(r.workload), "machines": lambda r: machine_data(r.machine)}.get(what)
     if data is None:
         return ""
     named: dict[str, ComparisonRow] = {}
@@ -238,21 +228,6 @@ def _unlike(what: str, groups: Mapping[object, list[ComparisonRow]], name: Calla
         if before is not first:
             return f": {unlike(data(before.result), data(first.result), (before.label, first.label))}"
     return ""
-
-
-def _space(space: Mapspace) -> str:
-    """The name of a space and of its choice of limits, its limit on fused loops, and what else is not as usual."""
-    most = space.max_fused_loops
-    again = space.max_fused_loops_per_rank_variable
-    limit = "" if most is None else f" with at most {most} fused loop{'' if most == 1 else 's'}"
-    return (
-        space.name
-        + ("" if space.title is None else f" {space.title!r:.80}")
-        + limit
-        + (" in free order" if space.order == "free" else "")
-        + (" with shared stores" if space.stores == "shared" else "")
-        + (f" with up to {again} fused loops per rank" if again > 1 else "")
-    )
 
 
 def _ratio(value: float, best: float) -> float | None:

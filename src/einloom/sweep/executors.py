@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
+from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import EinloomError, MissingExtra
@@ -105,18 +107,43 @@ def dask(
     """Each task with its answer as it is ready, from the workers of a Dask scheduler.
 
     address: of the scheduler, or its file (``scheduler.json``). Once `stop` says true no task is asked for, and those
-    that run are dropped. Raises MissingExtra without dask.distributed, EinloomError where no scheduler answers.
+    that run are dropped. Raises MissingExtra without dask.distributed, EinloomError where no scheduler answers, or it
+    or its workers are gone before all is done.
     """
     try:
-        from dask.distributed import Client, TimeoutError
-        from dask.distributed import wait as ended
+        from dask.distributed import Client, KilledWorker, TimeoutError
     except ImportError as error:
         raise MissingExtra("distributed", "dask") from error
+    if (in_file := address.endswith(".json")) and not Path(address).is_file():
+        raise EinloomError(f"there is no scheduler file {address!r:.80}; dask scheduler --scheduler-file writes one")
     try:
-        client = Client(scheduler_file=address) if address.endswith(".json") else Client(address, timeout="10s")
+        client = Client(**{"scheduler_file" if in_file else "address": address}, timeout="10s")
     except (OSError, TimeoutError, ValueError) as error:
         raise EinloomError(f"no Dask scheduler answers at {address!r:.80}: {error}") from error
-    with client:
+    try:
+        yield from _on_workers(client, work, tasks, stop)
+    except (OSError, TimeoutError, CancelledError, KilledWorker) as error:
+        said = f"{type(error).__name__}: {error}".partition("\n")[0].rstrip(": ")
+        raise EinloomError(
+            f"the Dask scheduler at {address!r:.80}, or its workers, are gone ({said:.200}). What was done before is "
+            "saved, and the same command goes on there"
+        ) from error
+
+
+def _on_workers(
+    client: Any, work: Callable[[Task], Answer], tasks: Iterable[Task], stop: Stop
+) -> Iterator[tuple[Task, Answer]]:
+    """As `dask`, for a client, which is closed in the end."""
+    from dask.distributed import TimeoutError
+    from dask.distributed import wait as ended
+
+    logs = [logging.getLogger(name) for name in [*logging.root.manager.loggerDict] if name.startswith("distributed")]
+    levels = [log.level for log in logs]
+    with ExitStack() as after:
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(logging.CRITICAL)  # errors are raised here, without tracebacks before them
+            after.callback(log.setLevel, level)
+        after.enter_context(client)
         client.get_versions(check=True)
         waiting: dict[Any, Task] = {}
         coming = iter(tasks)

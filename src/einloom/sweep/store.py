@@ -10,6 +10,7 @@ from pathlib import Path
 from ..errors import EinloomWarning, SpecError
 from ..problem import MODEL_VERSION, Problem
 from ..reading import writing
+from ..report.data.unlike import questions_apart
 from ..result import Result, document
 from ..result.sweep import index_data, read_index
 from ..result.unmapped import Unmapped, read_answer
@@ -29,7 +30,9 @@ def kept_answer(path: Path, *problems: Problem) -> Result | Unmapped | None:
         warnings.warn(f"{error}; it is searched again", EinloomWarning, stacklevel=2)
         return None
     if answer.problem not in problems:
-        raise SpecError("this answer is to another question; choose another folder", file=str(path))
+        apart = questions_apart(answer.problem, problems[0], ("the file", "this one"))
+        told = f" ({apart})" if apart else ""
+        raise SpecError(f"this answer is to another question{told}; choose another folder", file=str(path))
     ours = answer.provenance.model_version == MODEL_VERSION and answer.recorded_digest == answer.found_digest
     return answer if ours else None
 
