@@ -19,10 +19,6 @@ RETIRED = set(
 )
 
 
-def parsed(folder: Path) -> dict[Path, ast.Module]:
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.py"))}
-
-
 def glossary() -> list[tuple[str, str]]:
     return NAMED.findall((ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"))
 
@@ -78,8 +74,8 @@ def test_docstrings_name_files_that_exist() -> None:
 def test_a_class_name_is_defined_once() -> None:
     """Public classes."""
     where: dict[str, list[Path]] = {}
-    for path, tree in parsed(EINLOOM).items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                where.setdefault(node.name, []).append(path.relative_to(EINLOOM))
+    for path in sorted(EINLOOM.rglob("*.py")):
+        for name in re.findall(r"^ *class ([A-Za-z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE):
+            where.setdefault(name, []).append(path.relative_to(EINLOOM))
+    assert len(where) > 300
     assert {name: paths for name, paths in where.items() if len(paths) > 1} == {}

@@ -273,8 +273,6 @@ def test_the_command(family: Path, tmp_path: Path) -> None:
     assert all(one in text for one in ("What was asked", "edge.yaml", "16 bit to 8 KiB (5 values)", "at most 1 fused"))
     code, said = run("explore", family, "-o", folder, "--share", "3/2")
     assert code == 2 and "--share is K/N" in said
-    code, said = run("explore", family, "-o", folder, "--dask", "tcp://127.0.0.1:1")
-    assert code != 0 and "ask" in said
     code, said = run("explore", family, "-o", folder, "--dask", "tcp://127.0.0.1:1", "--jobs", 2)
     assert code == 2 and "either --jobs" in said
 
@@ -314,6 +312,14 @@ def test_the_workers_of_a_dask_scheduler_find_the_same(
     code, said = run("explore", family, "-o", tmp_path / "answers", "--dask", scheduler[0])
     assert code == 0 and " open" not in said
     same(el.explore(family, tmp_path / "answers"))
+
+
+@pytest.mark.slow
+def test_an_address_where_nobody_answers_is_told(family: Path, tmp_path: Path) -> None:
+    """After ten seconds."""
+    pytest.importorskip("distributed")
+    code, said = run("explore", family, "-o", tmp_path / "answers", "--dask", "tcp://127.0.0.1:1")
+    assert code == 2 and "no Dask scheduler answers at 'tcp://127.0.0.1:1'" in said
 
 
 @pytest.mark.slow

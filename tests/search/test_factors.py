@@ -95,7 +95,7 @@ def test_only_products_under_seconds_that_are_far_from_their_bound_do_so(
 
 @pytest.mark.parametrize("space", ["ffm", "ragged"])
 @pytest.mark.parametrize(
-    "seeds", [SEEDS[:60], pytest.param(SEEDS[60:240], marks=pytest.mark.slow)], ids=["few", "more"]
+    "seeds", [SEEDS[:30], pytest.param(SEEDS[30:240], marks=pytest.mark.slow)], ids=["few", "more"]
 )
 def test_proofs_are_the_same(seeds: list[int], space: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On random cascades, wherever limits are raised: the look for energy stands before the first of them."""

@@ -186,7 +186,7 @@ MISTAKES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_seen(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(*MISTAKES[mistake])
-    assert any(compared(seed, Random(seed), 200)["below"] for seed in range(18))
+    assert any(compared(seed, Random(seed), 200)["below"] for seed in range(5, 18))
 
 
 def test_a_mistake_loses_an_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
