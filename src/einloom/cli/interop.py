@@ -10,12 +10,13 @@ import click
 
 from .. import questions
 from ..cost.evaluate import legality
-from ..errors import SpecError
+from ..errors import IllegalMapping, SpecError
 from ..interop.bundle import Bundle, ExportedFiles
 from ..interop.clocks import cycles_per_second
 from ..interop.registry import SHIPPED, imported, importers
 from ..machine.levels import Machine
 from ..machine.write import machine_text
+from ..mapping.legality.reason import lines_of
 from ..mapping.text import print_mapping
 from ..mapping.tree import Mapping
 from ..mapspace.files import mapspace_text
@@ -274,8 +275,12 @@ def export_zigzag(workload: str, machine: str, clock: str | None, output: str) -
 
 def _problem(workload: str, machine: str, mapping: str | None) -> tuple[Workload, Machine, Mapping | None]:
     cascade, hardware = load_workload(workload), load_machine(machine)
-    tree = None if mapping is None else questions.mapping_in(mapping, cascade, hardware).mapping
-    return cascade, hardware, tree
+    if mapping is None:
+        return cascade, hardware, None
+    found = questions.mapping_in(mapping, cascade, hardware)
+    if reasons := legality(cascade, hardware, found.mapping):
+        raise IllegalMapping(reasons, found.file, lines_of(found, reasons))
+    return cascade, hardware, found.mapping
 
 
 def _exported(made: ExportedFiles, output: str) -> None:

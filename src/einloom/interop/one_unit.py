@@ -1,4 +1,4 @@
-"""A machine for tools that know one kind of compute unit, and neither tolls nor links."""
+"""A machine for tools that know one kind of compute unit, and neither tolls nor links; what else they do not know."""
 
 from __future__ import annotations
 
@@ -7,6 +7,18 @@ from dataclasses import replace
 from ..errors import SpecError
 from ..machine.levels import ComputeUnit, Machine, Memory
 from ..workload.einsum import Workload
+
+
+def left_out(machine: Machine, tool: str) -> list[str]:
+    """Notes on what no tool of Timeloop's family has a word for, of the machine as a whole."""
+    notes = []
+    if machine.partial_sums == "once":
+        notes.append(
+            f"{machine.name}: partial_sums: once is left out; {tool} reads a partial sum back before it writes it again"
+        )
+    if machine.startup:
+        notes.append(f"{machine.name}: startup is left out")
+    return notes
 
 
 def with_one_unit(workload: Workload, machine: Machine, tool: str, notes: list[str]) -> Machine:
@@ -21,6 +33,7 @@ def with_one_unit(workload: Workload, machine: Machine, tool: str, notes: list[s
         names = ", ".join(unit.name for unit in machine.units)
         raise SpecError(f"{tool} has one kind of compute unit; of {names}, {len(able)} execute all of {workload.name}")
     (unit,) = able
+    notes += left_out(machine, tool)
     others = [level.name for level in machine.units if level is not unit]
     if others:
         are = "is" if len(others) == 1 else "are"

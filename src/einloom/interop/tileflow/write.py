@@ -6,7 +6,9 @@ written as something else. Energies are left out with a note, because TileFlow t
 
 from __future__ import annotations
 
+import re
 import string
+from collections.abc import Iterator
 from collections.abc import Mapping as Table
 from dataclasses import field
 
@@ -19,6 +21,7 @@ from ...reading.yamltree import dump_yaml
 from ...workload.einsum import Access, Workload
 from ...workload.parts import refuse_parts
 from ..bundle import ExportedFiles
+from ..one_unit import left_out
 from .branches import mapping_data
 from .read import read_texts
 
@@ -97,6 +100,26 @@ class _Writer:
             raise SpecError("TileFlow has no word for repeat")
         self.letters = _letters(self.workload)
         self.notes.append("energies are left out: TileFlow takes them from tables of its own")
+        self.notes += [*left_out(self.machine, "TileFlow"), *self.limits()]
+
+    def limits(self) -> Iterator[str]:
+        """Notes on what the file does not say of memories and axes."""
+        for memory in self.machine.memories:
+            outermost = memory is self.machine.memories[0]
+            said = {
+                "double_buffer": memory.double_buffer,
+                "must": not outermost and memory.must.text != "nothing",
+                "may": not outermost and memory.may.text != "all",
+                "backs": memory.backs.text != "all",
+                "setup": memory.setup,
+                "prefetch": memory.prefetch,
+                "through": memory.through,
+            }
+            if words := [key for key, stated in said.items() if stated]:
+                yield f"{memory.name}: {', '.join(words)} {'is' if len(words) == 1 else 'are'} left out"
+        for axis in self.machine.axes.values():
+            if axis.use != "any" or axis.only_irrelevant_to.text != "nothing":
+                yield f"{axis.name}: use and only_irrelevant_to are left out"
 
     def renaming(self) -> dict[str, str]:
         """einloom's ``EINSUM.variable`` and ``@axis`` -> what the files call them when they are read again."""
@@ -138,7 +161,7 @@ class _Writer:
         node: dict[str, object] | None = None
         for depth, local in reversed(list(enumerate(chain))):
             name = self.machine.name if depth == 0 else f"level{depth}"
-            made: dict[str, object] = {"name": name.replace("-", "_"), "local": local}
+            made: dict[str, object] = {"name": re.sub(r"\W+", "_", name), "local": local}
             node = made if node is None else {**made, "subtree": [node]}
         return {"architecture": {"version": 0.2, "subtree": [node]}}
 
@@ -148,7 +171,7 @@ class _Writer:
                 raise SpecError(
                     f"TileFlow's units do one operation per cycle; give {level.name}'s throughput as the clock"
                 )
-            return {"word-bits": 16 if level.energy <= 0 else round(16 * level.energy**0.5)}
+            return {"word-bits": round(16 * level.energy**0.5) or self.bits}
         width = level.widths[0][1] if level.widths and level.widths[0][0].text == "all" else self.bits
         block = level.bits_per_access // width or 1
         data: dict[str, object] = {"word-bits": width, "block-size": block}

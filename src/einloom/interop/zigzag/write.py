@@ -62,6 +62,8 @@ class _Writer:
         self.clock = self.clock or self.unit.throughput or cycles_per_second()
         if self.unit.throughput != self.clock:
             self.notes.append(f"{self.unit.name}: ZigZag's array makes one operation per cycle and element")
+        if self.unit.leakage:
+            self.notes.append(f"{self.unit.name}: leakage is left out")
         self.ids = self.workload.position
         self.tensors = self._tensors()
 
