@@ -62,6 +62,33 @@ def test_parameters_may_be_set() -> None:
         parse_workload(GOOD, parameters={"token": "3"})
 
 
+def test_indices_may_have_parameters() -> None:
+    """As constants and as factors; a rank variable of the same name goes first."""
+    text = """schema: workload/1
+name: decode
+bits: 8
+parameters: {cached: 96, new: 4, stride: 2, p: 100, wide: 8 bit, half: 1/2}
+ranks: {s: new, p: p, e: 64, q: 8, r: 3}
+shapes: {K: [p, 64], I: [16]}
+initial: [K]
+einsums:
+  - K[s+cached,e] = X[s,e] * W[e]
+  - Q[s,p] = Y[s,e] * K[p,e]
+  - {name: C, einsum: "O[q] = I[stride*q+r-1] * F[r]"}
+"""
+    assert [str(e.accesses[n]) for e, n in zip(parse_workload(text).einsums, (0, 2, 1), strict=True)] == [
+        "K[s+96,e]", "K[p,e]", "I[2*q+r-1]",
+    ]  # fmt: skip
+    longer = parse_workload(text, parameters={"cached": "28", "p": "32"})
+    assert str(longer.einsums[0].output) == "K[s+28,e]" and longer.tensor("K").shape == (32, 64)
+    assert workload_from_data(workload_data(longer)) == longer
+    for name in ("wide", "half", "cached2"):
+        with pytest.raises(SpecError, match=name):
+            parse_workload(text.replace("s+cached", f"s+{name}"))
+    with pytest.raises(SpecError, match="at most 2147483648"):
+        parse_workload(text, parameters={"cached": "3000000000"})
+
+
 def test_round_trips(tmp_path: Path) -> None:
     w = parse_workload(GOOD)
     again = parse_workload(workload_text(w))

@@ -18,6 +18,7 @@ from ..mapping.text import print_mapping
 from ..mapping.tree import Mapping
 from ..mapspace.space import Mapspace
 from ..problem import MODEL_VERSION, Certificate, Guarantee, LatencyRule, Objective, Problem
+from ..problem.read_outputs import read_outputs
 from ..problem.whole_rows import cut_rows
 from ..reading import writing
 from ..reading.located import file_text
@@ -158,8 +159,9 @@ class Result(Answered):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the problem says to no effect, and where the mapping cuts the rows of a softmax."""
-        return (*self.problem.notes, *cut_rows(self.workload, self.machine, self.mapping))
+        """What the problem says to no effect, outputs that are read, and where rows of a softmax are cut."""
+        found = (*self.problem.notes, *read_outputs(self.workload, self.machine))
+        return (*found, *cut_rows(self.workload, self.machine, self.mapping))
 
     @property
     def optimal(self) -> bool:

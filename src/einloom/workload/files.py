@@ -21,11 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from ..errors import SpecError, SpecErrors
 from ..reading import writing
+from ..reading.dimensions import PLAIN, Measure
 from ..reading.facts import ORIGIN, PARAMETERS, Fact, FactReader, fact_table, noted, read_parameters
 from ..reading.fields import Places, located_at, read_record, read_shape
 from ..reading.keys import NAME, NAMES, TEXT, Each, Either, Key, Number, Record, Table, Written
@@ -39,7 +41,7 @@ VERSION = 1
 _SIZE, _BITS = Number("count", minimum=1), Number("size", minimum=1)
 _RANK = Number("count", minimum=1, sourced=False)
 _MODULE = Written("the path of a module", module_path, f"^{MODULE_PATH}$")
-_TEXT = Written("an Einsum", parse_einsum, r"=|->")
+_TEXT = Written("an Einsum", str, r"=|->")
 BITS = Either((_BITS, Table(_BITS)))
 _AS_THEY_ARE = ("outputs", "persistent", "initial", "repeat", "absorbed")
 """Keys whose values a workload is built with as they are."""
@@ -54,7 +56,7 @@ NODE = Record(
 EINSUM = Record(
     "an Einsum",
     (
-        Key("einsum", Written("an Einsum", str, r"=|->"), "as in Z[m,n] = A[m,k] * B[k,n]", required=True),
+        Key("einsum", _TEXT, "as in Z[m,n] = A[m,k] * B[k,n]", required=True),
         Key("name", NAME, "what it is called; by default as its output"),
         Key("reduction", TEXT, "sum, max, or online_softmax"),
         Key("output", NAME, "the output of NumPy's notation"),
@@ -123,7 +125,7 @@ def workload_from(view: Located, parameters: Mapping[str, str] | None = None) ->
         table = field.is_mapping and "value" not in field.keys
         bits = read_shape(field, BITS, reader, "bits" if table else "bits.default")
     with view.gather():
-        einsums = _einsums(view.require("einsums"), reader, places)
+        einsums = _einsums(view.require("einsums"), reader, places, _numbers(reader, dict(found.get("ranks", ()))))
     view.raise_gathered()
     _note_places(view, places)
     try:
@@ -159,21 +161,31 @@ def _note_places(view: Located, places: Places) -> None:
                 places[f"{key}.{name}"] = at if key in ("ranks", "views") else value
 
 
-def _einsums(field: Located, reader: FactReader, places: Places) -> list[Einsum]:
+def _numbers(reader: FactReader, ranks: Mapping[str, object]) -> dict[str, int]:
+    """The parameters that are whole numbers, and no rank variables: indices may have them."""
+    plain = {
+        name: n.value if isinstance(n, Measure) and n.dimension == PLAIN else n for name, n in reader.names.items()
+    }
+    whole = {name: n for name, n in plain.items() if isinstance(n, int | Fraction) and n.denominator == 1}
+    return {name: int(n) for name, n in whole.items() if name not in ranks}
+
+
+def _einsums(field: Located, reader: FactReader, places: Places, numbers: Mapping[str, int]) -> list[Einsum]:
     einsums: list[Einsum] = []
     places["einsums"] = field
     for item in field.items():
         with item.gather():
-            einsum = _einsum(item, reader)
+            einsum = _einsum(item, reader, numbers)
             places[f"einsums.{einsum.name}"] = item
             einsums.append(einsum)
     return einsums
 
 
-def _einsum(item: Located, reader: FactReader) -> Einsum:
+def _einsum(item: Located, reader: FactReader, numbers: Mapping[str, int]) -> Einsum:
     found = read_shape(item, STEP, reader, "einsums")
-    if isinstance(found, Einsum):
-        return found
+    if isinstance(found, str):
+        with item.placed():
+            return parse_einsum(found, numbers=numbers)
     if "einsum" not in found:
         item.raise_gathered()
     with item.require("einsum").placed():
@@ -183,6 +195,7 @@ def _einsum(item: Located, reader: FactReader) -> Einsum:
             found.get("reduction"),
             output=found.get("output", "Z"),
             inputs=found.get("inputs", ()),
+            numbers=numbers,
         )
         return replace(einsum, group=found.get("group", ""), nodes=tuple(found.get("nodes", ())))
 

@@ -27,6 +27,7 @@ MAX_LENGTH = 5000
 MAX_PATH = 200
 MODULE_PATH = r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*"
 MAX_COEFFICIENT = 2**31
+NO_NAMES: Mapping[str, int] = MappingProxyType({})
 
 FUNCTIONS: Mapping[str, int | None] = MappingProxyType(
     {
@@ -57,6 +58,7 @@ def parse_einsum(
     *,
     output: str = "Z",
     inputs: Sequence[str] = (),
+    numbers: Mapping[str, int] = NO_NAMES,
 ) -> Einsum:
     """The Einsum that `text` writes; its name is its output tensor's unless given.
 
@@ -65,13 +67,16 @@ def parse_einsum(
     ('I[2*p+r-1,c]', ('r', 'c'))
     >>> einsum_text(parse_einsum("mk,kn->mn", output="Y", inputs=("X", "W")))
     'Y[m,n] = X[m,k] * W[k,n]'
+    >>> str(parse_einsum("S[s] = K[s+cached]", numbers={"cached": 96}).inputs[0])
+    'K[s+96]'
 
-    `reduction` may also be given apart from the text; `output` and `inputs` name the tensors of NumPy's form.
+    `reduction` may also be given apart from the text; `output` and `inputs` name the tensors of NumPy's form,
+    `numbers` says what names in indices mean that are no rank variables: constants, and factors of rank variables.
     Raises SpecError that says what was expected and at which character.
     """
     if len(text) > MAX_LENGTH:
         raise SpecError(f"an Einsum may have at most {MAX_LENGTH} characters, this one has {len(text)}")
-    parsed = _numpy(text, output, inputs) if _NUMPY.match(text) else _Reader(text).einsum()
+    parsed = _numpy(text, output, inputs) if _NUMPY.match(text) else _Reader(text, numbers).einsum()
     chosen = parsed.reduction
     if reduction is not None:
         if reduction not in REDUCTIONS:
@@ -204,8 +209,8 @@ def _check_operation(einsum: Einsum) -> None:
 class _Reader:
     """A recursive-descent reader over the tokens of one Einsum."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, numbers: Mapping[str, int]) -> None:
+        self.text, self.numbers = text, numbers
         self.tokens: list[tuple[str, int]] = []
         position, end = 0, len(text.rstrip())
         while position < end:
@@ -309,7 +314,7 @@ class _Reader:
         while True:
             factor = 1
             variable: str | None = None
-            if self.peek().isdigit():
+            if self.peek().isdigit() or self.peek() in self.numbers:
                 factor = self.number()
                 if self.accept("*"):
                     variable = self.name("a rank variable")
@@ -330,10 +335,13 @@ class _Reader:
 
     def number(self) -> int:
         token = self.peek()
-        if len(token) > 10 or int(token) > MAX_COEFFICIENT:
+        value = self.numbers.get(token)
+        if value is None:
+            value = int(token) if len(token) <= 10 else MAX_COEFFICIENT + 1
+        if abs(value) > MAX_COEFFICIENT:
             raise self.fail(f"a number of at most {MAX_COEFFICIENT}")
         self.at += 1
-        return int(token)
+        return value
 
 
 def _numpy(text: str, output: str, inputs: Sequence[str]) -> Einsum:
