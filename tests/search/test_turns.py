@@ -13,6 +13,7 @@ from einloom.problem import Budget
 from einloom.questions import problem
 from einloom.search.evaluator import Evaluator, Stop
 from einloom.search.first import FirstMappings
+from einloom.search.heuristics import turns as turns_module
 from einloom.search.heuristics.anneal import Anneal
 from einloom.search.heuristics.dat import Dat
 from einloom.search.heuristics.genetic import Genetic
@@ -99,6 +100,27 @@ def test_where_a_point_costs_a_walk_of_windows_there_are_turns_within_seconds() 
         turns.work(0.0)
     assert turns.counts["evaluated"] > before + 20
     assert (turns.early, turns.hurried) != (WALKS, SELDOM)
+
+
+@pytest.mark.parametrize(
+    ("slow", "seconds", "turned"), [(0.0, 60.0, False), (float("inf"), 60.0, True), (0.0, None, True)]
+)
+def test_einsums_get_better_one_by_one_first_where_a_mapping_takes_long_to_price(
+    slow: float, seconds: float | None, turned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a part of the seconds of drawing, which never ends here; without a budget of seconds there are turns."""
+    taken: list[str] = []
+    monkeypatch.setattr(turns_module, "SLOW", slow)
+    monkeypatch.setattr(turns_module, "APART", float("inf"))
+    monkeypatch.setattr(Turns, "_take", lambda self, method, *_: taken.append(method.name))
+    turns = Turns(problem("matmuls:n=3,m=64,kn=64", "simple:glb_bits=16384", "energy"), Recorder(), True, 0, seconds)
+    while turns.best is None:
+        turns.work(0.0)
+    first = turns.promised
+    for _ in range(20):
+        turns.work(0.0)
+    assert bool(taken) == turned
+    assert turned or turns.promised < first  # by moves of single Einsums
 
 
 def test_turns_go_on_near_a_known_mapping() -> None:

@@ -33,6 +33,8 @@ LARGEST = 40  # Einsums of a cascade in which a turn can change something
 SOLVER = 256 << 20  # bytes of room before integer programs are solved, whose solver is another library
 TOGETHER, BESIDE = 0.8, 9.0  # seconds of drawing by turns with the proof; of the proof for each of drawing after that
 PART, MOST = 1 / 6, 1 / 3  # of a budget of seconds is drawn by turns with the proof; at most, while it is worth it
+APART = 0.4  # of these seconds goes to Einsums one by one, where a mapping takes long to price
+SLOW = 0.05  # seconds of pricing a mapping that are long: 0.01 to 0.03 for layers and convolutions
 GAIN = 0.99  # of the best value: a turn that ends above this was not worth it
 WALKS, SELDOM = 0.05, 49  # the same where a point costs a walk of windows
 Turn = tuple[StateMethod, float]  # a method, and the seconds of its first turn
@@ -72,11 +74,23 @@ class Turns(FirstMappings):
         return *programs, anneal, (Genetic(), 0.3), anneal
 
     def _visits(self) -> Iterator[None]:
-        """Pieces as of the base until there is a mapping; then a turn is a piece."""
+        """Pieces as of the base until there is a mapping, and for some time more where a mapping takes long to price;
+        then a turn is a piece."""
+        begun = 0.0
         for _ in super()._visits():
             yield
-            if self.best is not None and self._points is not None and self._able(self._points):
+            points = self._points
+            if self.best is None or points is None:
+                continue
+            begun = begun or time.process_time()
+            if time.process_time() >= begun + self._alone(points) and self._able(points):
                 yield from self._by_turns()
+
+    def _alone(self, points: Points) -> float:
+        """Seconds in which privates of one Einsum after the other get better before the turns, whose methods price
+        whole states: long windows take a hundred times as long."""
+        slow = self.pricing > SLOW and points.additive and self._ends is not None
+        return APART * self._shares[0] if slow else 0.0
 
     def go_on_near(self, mapping: Mapping) -> None:
         """Turns from a known mapping, if it has a state and the problem gets turns."""
