@@ -353,6 +353,15 @@ def test_machines_as_good_as_one_of_the_front_are_named(family: Path, tmp_path: 
     assert narrow.ties == done.ties
 
 
+def test_what_has_no_area_is_named(family: Path) -> None:
+    """It would be free; the outermost memory is none of the chip."""
+    (family.parent / "edge.yaml").write_text(EDGE.replace(", area: 0.02 mm2", ""))
+    with pytest.warns(el.EinloomWarning, match=r"MAC has no area, so it costs nothing; state it in edge\.yaml"):
+        read_family(family)
+    family.write_text(FAMILY.replace("objective", "cost: glb / KiB\nobjective"))
+    assert read_family(family).costs == "cost"  # nothing to warn of
+
+
 def test_workloads_of_one_name_go_by_what_the_file_says(family: Path, tmp_path: Path) -> None:
     several = '[{workload: "matmuls:n=2,m=16,kn=16", weight: 2}, "matmuls:n=1,m=8,kn=8"]'
     text = FAMILY.replace('["matmuls:n=2,m=16,kn=16"]', several)

@@ -83,6 +83,7 @@ def test_numpy_form() -> None:
         ("Z[m-1] = A[m]", "begins before the tensor does"),
         ("Z[m] = exq(A[m])", "did you mean 'exp'"),
         ("Z[m] = exp(A[m], B[m])", "takes 1 operand"),
+        ("Z[m] = softmax(A[m,p])", "a softmax has all ranks of its operand; Z[m] lacks p"),
         ("Z[m] = copy A[m,k]", "same bare rank variables"),
         ("Z[m] = copy A[m+1]", "same bare rank variables"),
         ("Z[m] = max[q] A[m,p]", "must name the rank variables that the output lacks: p"),

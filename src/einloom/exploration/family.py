@@ -253,9 +253,21 @@ class _Made:
             raise self.view.require("where").error("no machine of the family is left")
         members = tuple(self._member(values, first=i == 0) for i, values in enumerate(chosen))
         costs = "cost" if "cost" in self.found else "area" if any(one.machine.area for one in members) else ""
+        if costs == "area":
+            self._tell_bare(members)
         names = self._names()
         said = self._said(names, costs, members)
         return MachineFamily(self.name, names, self.weights, members, costs, self._files(), said)
+
+    def _tell_bare(self, members: Sequence[FamilyMember]) -> None:
+        """Warn of memories and units on chip without an area."""
+        chips = [one.machine for one in members]
+        inner = [part for chip in chips for part in chip.components if part.name != chip.memories[0].name]
+        bare = dict.fromkeys(part.name for part in inner if not part.area)
+        if bare:
+            have = "has no area, so it costs" if len(bare) == 1 else "have no area, so they cost"
+            told = f"{', '.join(bare)} {have} nothing; state it in {self.found['machine']}, or a cost in the family"
+            warnings.warn(told, EinloomWarning, stacklevel=2)
 
     def _names(self) -> tuple[str, ...]:
         """The workloads' names; of those that share one, as the file has them."""

@@ -192,6 +192,9 @@ def _check_operation(einsum: Einsum) -> None:
         wanted = FUNCTIONS[einsum.function]
         if wanted is not None and wanted != len(einsum.inputs):
             raise SpecError(f"{where}: {einsum.function} takes {wanted} operand(s), not {len(einsum.inputs)}")
+        if einsum.function == "softmax" and einsum.reduced:
+            lacks = ", ".join(einsum.reduced)
+            raise SpecError(f"{where}: a softmax has all ranks of its operand; {einsum.output} lacks {lacks}")
     elif einsum.function is not None:
         raise SpecError(f"{where}: only a map has a function")
     if einsum.kind == "copy":
