@@ -99,6 +99,7 @@ def test_the_page_shows_the_example() -> None:
         ("{from: 1, to: 5, step: 2}", '["1,glb=1"]', 6, "one value"),
         ("step: 2}", "step: 2}\nwhere: [glb >]", 7, "comparison"),
         ("step: 2}", "step: 2}\nwhere: [glb > 1 pJ]", 7, "one kind"),
+        ("step: 2}", "step: 2}\nwhere: [1 KiB < glb < 2 KiB]", 7, "one comparison is expected"),
         ("step: 2}", "step: 2}\nwhere: [glbs > 1 KiB]", 7, "glb"),
         ("step: 2}", "step: 2}\nwhere: [cores > 9]", 7, "no machine"),
         ("step: 2}", "step: 2}\ncost: glb", 7, "plain number"),

@@ -275,6 +275,8 @@ def test_the_command(family: Path, tmp_path: Path) -> None:
     assert code == 2 and "--share is K/N" in said
     code, said = run("explore", family, "-o", folder, "--dask", "tcp://127.0.0.1:1", "--jobs", 2)
     assert code == 2 and "either --jobs" in said
+    code, said = run("explore", family, "-o", folder, "--tolerance", "nan")
+    assert code == 2 and "--tolerance is a number from 0 to 1" in said
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,6 @@ def _share(text: str | None) -> tuple[int, int]:
 def explore_verb(
     family: str,
     output: str,
-    tolerance: float,
     share: str | None,
     csv_path: str | None,
     report_path: str | None,
@@ -67,6 +67,8 @@ def explore_verb(
 
     refuse(csv_path, report_path)
     part = _share(share)
+    if isnan(how["tolerance"]):
+        raise SpecError("--tolerance is a number from 0 to 1, not nan")
     if how["jobs"] is not None and how["cluster"] is not None:
         raise SpecError("either --jobs, processes here, or --dask, the workers of a scheduler")
     how["jobs"] = how["jobs"] or 1
@@ -87,7 +89,7 @@ def explore_verb(
     seconds = how.pop("budget_seconds")
     with stops.politely() as stop:
         done = explore_family(
-            asked, output, tolerance=tolerance, seconds=seconds, share=part, heard=told, stop=lambda: bool(stop), **how
+            asked, output, seconds=seconds, share=part, heard=told, stop=lambda: bool(stop), **how
         )
         page = (report_path, lambda: exploration_page(done))
         deliver(f"{done}wrote {output}\n", (csv_path, done.to_csv), page)

@@ -164,6 +164,8 @@ def _parameters(view: Located) -> dict[str, list[str]]:
             if not texts:
                 raise value.error(f"{name} has no value")
             found[name] = texts
+    if not view.entries():
+        raise view.error("a family has a parameter that varies, at least, such as glb: [8 KiB, 16 KiB]")
     return found
 
 
@@ -346,8 +348,8 @@ def _names(values: Values) -> dict[str, Named]:
 def _holds(view: Located, names: Mapping[str, Named]) -> bool:
     """Whether a comparison holds."""
     match = COMPARED.fullmatch(view.text())
-    if match is None:
-        raise view.error("a comparison is expected, such as glb >= 16 KiB * side")
+    if match is None or re.search(r"[<>=]", match[3]):
+        raise view.error("one comparison is expected, such as glb >= 16 KiB * side; several are several lines")
     with view.placed():
         left, right = (measured(text.strip(), names) for text in (match[1], match[3]))
     if of_sum(left.dimension, right.dimension) is None:
