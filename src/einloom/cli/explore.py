@@ -88,9 +88,7 @@ def explore_verb(
 
     seconds = how.pop("budget_seconds")
     with stops.politely() as stop:
-        done = explore_family(
-            asked, output, seconds=seconds, share=part, heard=told, stop=lambda: bool(stop), **how
-        )
+        done = explore_family(asked, output, seconds=seconds, share=part, heard=told, stop=lambda: bool(stop), **how)
         page = (report_path, lambda: exploration_page(done))
         deliver(f"{done}wrote {output}\n", (csv_path, done.to_csv), page)
     if done.counts["no mapping"] == len(done.machines):

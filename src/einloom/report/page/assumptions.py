@@ -110,6 +110,7 @@ NOT_MODELLED = (
     "Loops across a view",
     "Zeros around a tensor that stays on chip",
     "Rows of a softmax in one Einsum",
+    "Outputs on chip",
     "Power gating",
 )
 """Headings of docs/model/not-modelled.md."""
