@@ -28,6 +28,17 @@ def test_a_mapping_at_the_bound_ends_the_search(seconds: float | None) -> None:
     assert found.certificate.counts.get("evaluated", 0) < 100_000
 
 
+def test_uneven_choices_are_not_listed_before_anything_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To count them takes half a minute here; what they are counted for waits for a mapping."""
+
+    def listed(self: Attempt) -> bool:
+        raise AssertionError("uneven choices are listed")
+
+    monkeypatch.setattr(Attempt, "crowded", property(listed), raising=False)
+    found = map("tileflow-cc5", "tileflow-cloud", "latency", space="ragged", seconds=60.0)
+    assert found.certificate is not None and found.certificate.guarantee is Guarantee.OPTIMAL
+
+
 @pytest.mark.parametrize(("goal", "met"), [("latency", True), ("edp", True), ("pareto", False)])
 def test_the_best_is_proven_where_it_costs_the_bound(goal: str, met: bool) -> None:
     """Not within a thousandth of it, and of a Pareto set never: one point is not all of them."""

@@ -110,7 +110,7 @@ class Run:
         if self.options.limit is None:
             self.incumbent.prove(compulsory(self.problem))
         attempt = self.attempt()
-        if attempt.crowded:
+        if self.smaller.wait and attempt.crowded:  # which lists uneven choices
             self.smaller.rest()
         if not self.options.incumbent:
             return attempt.tiled("every").run(float("inf"))

@@ -37,6 +37,11 @@ class SmallerSpaces:
         self._pool = POOL * (seconds or 0.0)
         self._at = search.stops.started + AFTER * seconds if seconds is not None else np.inf
 
+    @property
+    def wait(self) -> bool:
+        """True if some are to be looked at."""
+        return bool(self._left)
+
     def rest(self) -> None:
         """Look at none."""
         self._left = []
