@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import count
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -79,12 +80,15 @@ def explore_verb(
             raise SpecError(f"{place!r} is a file of the answers; give another place")
     keep_apart(csv_path, report_path, read=asked.files)
 
+    most, so_far = len(asked.members) * len(asked.workloads), count(1)
+
     def told(member: FamilyMember, one: Answer, way: str) -> None:
         points = len(one.front) if isinstance(one, Result) else 0
         found = objective_value(one.objective, one.value) if isinstance(one, Result) else one.status
         found = f"{points} point{'s' * (points > 1)}, least EDP {found}" if points else found
         several = f"  {one.workload.name}" if len(asked.workloads) > 1 else ""
-        tell(f"{member.label}{several}  {found}{'  (known from other machines)' if way == 'neighbour' else ''}")
+        known = "  (known from other machines)" if way == "neighbour" else ""
+        tell(f"{next(so_far)} of at most {most}  {member.label}{several}  {found}{known}")
 
     seconds = how.pop("budget_seconds")
     with stops.politely() as stop:

@@ -10,7 +10,7 @@ from ..report.draw.svg import html_of
 from ..report.page.shell import paged, part
 from ..report.text.results import joules, objective_value, seconds
 from ..result import Result
-from .record import REASONS, ExploredFamily, ExploredMachine, said_cost
+from .record import REASONS, SAID, ExploredFamily, ExploredMachine, said_cost
 
 MOST = 2000  # machines in the table
 LINES = 20  # machines whose fronts are drawn as lines
@@ -122,7 +122,7 @@ def _table(done: ExploredFamily, machines: Sequence[ExploredMachine]) -> Html:
             el(
                 "tr",
                 *(el("td", cell, class_="num") for cell in cells),
-                el("td", one.how if one.legal else "no mapping"),
+                el("td", SAID[one.how] if one.legal else "no mapping"),
                 el("td", ", ".join(files)),
             )
         )

@@ -124,7 +124,7 @@ class ExploredFamily:
     @property
     def counts(self) -> dict[str, int]:
         """How many machines are known how; ``no mapping``: of those, how many are proven to have none."""
-        found: dict[str, int] = {how: sum(one.how == how and one.legal for one in self.machines) for how in _SAID}
+        found: dict[str, int] = {how: sum(one.how == how and one.legal for one in self.machines) for how in SAID}
         return {**found, "no mapping": sum(not one.legal for one in self.machines)}
 
     @property
@@ -167,7 +167,7 @@ class ExploredFamily:
         """The family, and how many machines are known how, in two lines."""
         many, works = len(self.machines), len(self.family.workloads)
         counts = self.counts
-        parts = [f"{counts[how]} {said}" for how, said in _SAID.items() if counts[how]]
+        parts = [f"{counts[how]} {said}" for how, said in SAID.items() if counts[how]]
         parts += [f"{counts['no mapping']} without any legal mapping"] if counts["no mapping"] else []
         gap = "" if self.worst_gap is None else f"; largest gap {self.worst_gap:.2%}"
         head = f"{self.family.name}: {many} machine{'s' * (many != 1)}, {works} workload{'s' * (works != 1)}"
@@ -252,7 +252,7 @@ class ExploredFamily:
         return [str(len(best)), _between(joules(energy), joules(most)), _between(seconds(slow), seconds(fast))]
 
 
-_SAID: dict[How, str] = {
+SAID: dict[How, str] = {
     "searched": "searched",
     "neighbour": "known from other machines",
     "beaten": "beaten by another machine whatever their mapping",
