@@ -10,9 +10,10 @@ from ..report.draw.svg import html_of
 from ..report.page.shell import paged, part
 from ..report.text.results import joules, objective_value, seconds
 from ..result import Result
-from .record import REASONS, SAID, ExploredFamily, ExploredMachine, said_cost
+from .record import REASONS, SAID, ExploredFamily, ExploredMachine, How, said_cost
 
 MOST = 2000  # machines in the table
+SHORT: dict[How, str] = {"searched": "searched", "neighbour": "from others", "beaten": "beaten", "open": "open"}
 LINES = 20  # machines whose fronts are drawn as lines
 
 
@@ -37,7 +38,8 @@ def exploration_page(done: ExploredFamily) -> str:
     shown = done.machines[:MOST]
     more = len(done.machines) - len(shown)
     rest = [el("p", f"{more:,} more machines are in the CSV", class_="note")] if more else []
-    parts.append(part("machines", "All machines", _table(done, shown), *rest))
+    words = "; ".join(f"{SHORT[how]}: {said}" for how, said in SAID.items() if SHORT[how] != said)
+    parts.append(part("machines", "All machines", _table(done, shown), *rest, el("p", f"{words}.", class_="note")))
     asked = (el("tr", el("th", what, scope="row"), el("td", text)) for what, text in done.family.said)
     parts.append(part("asked", "What was asked", el("div", el("table", el("tbody", *asked)), class_="scroll")))
     return paged(f"{done.family.name}: {len(done.machines)} machines", head, tuple(parts), {"tensor": []})
@@ -122,7 +124,7 @@ def _table(done: ExploredFamily, machines: Sequence[ExploredMachine]) -> Html:
             el(
                 "tr",
                 *(el("td", cell, class_="num") for cell in cells),
-                el("td", SAID[one.how] if one.legal else "no mapping"),
+                el("td", SHORT[one.how] if one.legal else "no mapping"),
                 el("td", ", ".join(files)),
             )
         )
