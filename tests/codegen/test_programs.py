@@ -88,7 +88,7 @@ def legal(kind: str, seeds: Iterable[int]) -> Iterator[tuple[int, Case]]:
 
 
 FEW = pytest.mark.parametrize(
-    "seeds", [range(12), pytest.param(range(12, 200), marks=pytest.mark.slow)], ids=["few", "more"]
+    "seeds", [range(8), pytest.param(range(8, 200), marks=pytest.mark.slow)], ids=["few", "more"]
 )
 
 

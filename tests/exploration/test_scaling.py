@@ -74,7 +74,7 @@ def wrong_front(seed: int) -> str | None:
     return f"{seed}: {above} not above {region}" if above else None
 
 
-@pytest.mark.parametrize("first", range(0, 30, 10))
+@pytest.mark.parametrize("first", [0, 10, pytest.param(20, marks=pytest.mark.slow)])
 def test_no_front_lies_outside_its_region(first: int) -> None:
     assert [said for seed in range(first, first + 10) if (said := wrong_front(seed))] == []
 
@@ -85,7 +85,7 @@ def test_no_front_of_many_lies_outside_its_region(first: int) -> None:
     assert [said for seed in range(first, first + 50) if (said := wrong_front(seed))] == []
 
 
-@pytest.mark.parametrize("first", range(0, 40, 10))
+@pytest.mark.parametrize("first", [0, 10, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 30))])
 def test_no_bound_is_above_the_optimum(first: int) -> None:
     assert [said for seed in range(first, first + 10) if (said := wrong(seed))] == []
 

@@ -31,7 +31,7 @@ SEEDS = json.loads((Path(__file__).parent / "tiny_seeds.json").read_text())
 
 
 # a seventh of the seeds every time, the others with the slow tests
-CHUNKS = [pytest.param(f, marks=() if f % 150 == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), 15)]
+CHUNKS = [pytest.param(f, marks=() if f % 300 == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), 15)]
 
 
 def enumerated(problem: Problem) -> float | None:

@@ -35,7 +35,7 @@ SEEDS = json.loads((Path(__file__).parent / "quick_seeds.json").read_text())
 VARIANTS = 3
 CHUNK = 24
 # a twelfth of the seeds every time, the others with the slow tests
-CHUNKS = [pytest.param(f, marks=() if f % (12 * CHUNK) == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), CHUNK)]
+CHUNKS = [pytest.param(f, marks=() if f % (24 * CHUNK) == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), CHUNK)]
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from tiny_groups import group_problem
 SEEDS = json.loads((Path(__file__).parent / "group_seeds.json").read_text())
 CHUNK = 30
 # a twelfth of the seeds every time, the others with the slow tests
-CHUNKS = [pytest.param(f, marks=() if f % (12 * CHUNK) == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), CHUNK)]
+CHUNKS = [pytest.param(f, marks=() if f % (24 * CHUNK) == 0 else pytest.mark.slow) for f in range(0, len(SEEDS), CHUNK)]
 
 
 def largest(mapping: Mapping) -> int:
